@@ -1,0 +1,31 @@
+"""How bad input is told: one problem per mistake, each with its place and what would be right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    #: Where, as a person would write it: `spec.worker.replicas`, `spec.tasks[1].name`.
+    path: str
+    #: What was found and what is right, one sentence.
+    message: str
+    severity: Literal["error", "warning"] = "error"
+    #: The line of the file, from 1, where the text is known.
+    line: int | None = None
+
+    def __str__(self) -> str:
+        if self.path and self.line:
+            return f"{self.path} (line {self.line}): {self.message}"
+        place = self.path or (f"line {self.line}" if self.line else "")
+        return f"{place}: {self.message}" if place else self.message
+
+
+class InvalidJob(Exception):
+    """A file or document that cannot become a job. Carries every problem at once."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems

@@ -1,0 +1,44 @@
+"""Nothing new starts: the job is suspended, not admitted by a gang scheduler, or blocked."""
+
+from __future__ import annotations
+
+from regatta.api.job import Job, Phase
+from regatta.controller.attempts import new_attempt_of_all
+from regatta.controller.judge import Verdict
+from regatta.controller.observe import World, observe
+from regatta.controller.plan import Event, Instant, Plan
+from regatta.controller.removal import remove
+from regatta.controller.summary import summarise
+
+
+def hold(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
+    if verdict.phase is Phase.SUSPENDED:
+        return _suspend(job, world, verdict, now)
+    fresh = job.status.reason != verdict.reason
+    return Plan(
+        status=summarise(job, world, verdict, now),
+        delete=remove(world.stale),
+        events=_events(verdict) if fresh and verdict.message else (),
+        look_again=verdict.look_again,
+    )
+
+
+def _suspend(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
+    entering = job.status.phase is not Phase.SUSPENDED
+    if entering and world.own:
+        # Resuming is then nothing but going on: the pods it will ask for are another attempt's.
+        job = new_attempt_of_all(job)
+        world = observe(job, world.children)
+    return Plan(
+        status=summarise(job, world, verdict, now),
+        delete=remove(world.stale),
+        events=(
+            Event(type="Normal", reason="Suspended", message="suspended; its pods are removed"),
+        )
+        if entering
+        else (),
+    )
+
+
+def _events(verdict: Verdict) -> tuple[Event, ...]:
+    return (Event(type="Warning", reason=verdict.reason, message=verdict.message),)

@@ -1,0 +1,122 @@
+"""The one place that decides what a live job's situation is.
+
+The order is the policy: a goal reached beats any failure (a server that dies while the job ends
+does no harm), and what the user asked for beats what the replicas did.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+import msgspec
+
+from regatta.api.job import Failure, Job, Phase
+from regatta.controller.completion import is_complete
+from regatta.controller.failure import Fault, find_fault, in_words
+from regatta.controller.observe import World
+from regatta.controller.plan import Instant
+from regatta.controller.timers import until_deadline, until_hung
+
+#: Seconds between looks at somebody else's object in our way; its removal may send us no event.
+FOREIGN_LOOK_AGAIN = 30.0
+
+
+class Kind(Enum):
+    DONE = auto()  # a final phase is reached
+    ABORT = auto()  # the user gave up; what runs is being stopped
+    RESTART = auto()
+    HOLD = auto()  # suspended, or the gang is not admitted yet
+    GO = auto()
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    kind: Kind
+    phase: Phase | None = None
+    reason: str = ""
+    message: str = ""
+    fault: Fault | None = None
+    look_again: float | None = None
+
+    @property
+    def failure(self) -> Failure | None:
+        return self.fault.failure if self.fault else None
+
+
+def judge(job: Job, world: World, now: Instant) -> Verdict:
+    policy = job.spec.run_policy
+    if is_complete(job, world):
+        return Verdict(kind=Kind.DONE, phase=Phase.COMPLETED, reason="Completed")
+    if policy.abort:
+        return _abort(world)
+    if _overdue(until_deadline(job, now)):
+        limit = policy.active_deadline_seconds
+        return Verdict(
+            kind=Kind.DONE,
+            phase=Phase.FAILED,
+            reason="DeadlineExceeded",
+            message=f"ran longer than activeDeadlineSeconds ({limit} s)",
+        )
+    if policy.suspend:
+        return Verdict(kind=Kind.HOLD, phase=Phase.SUSPENDED, reason="Suspended")
+    if _overdue(until_hung(job, now, world.children.heartbeat_awake)):
+        return _restart_or_fail(job, _hang(job, world))
+    fault = find_fault(job, world, now)
+    if fault is not None and fault.settles_in is not None:
+        return Verdict(kind=Kind.GO, look_again=fault.settles_in)
+    if fault is not None:
+        return _restart_or_fail(job, fault)
+    if world.foreign:
+        return _blocked(world)
+    if not world.children.admitted and not any(r.pod for r in world.replicas):
+        return Verdict(kind=Kind.HOLD, phase=Phase.PENDING, reason="WaitingForAdmission")
+    return Verdict(kind=Kind.GO)
+
+
+def _overdue(seconds_left: float | None) -> bool:
+    return seconds_left is not None and seconds_left <= 0
+
+
+def _blocked(world: World) -> Verdict:
+    names = ", ".join(sorted(pod.name for pod in world.foreign)[:3])
+    return Verdict(
+        kind=Kind.HOLD,
+        phase=Phase.PENDING,
+        reason="ForeignObject",
+        message=f"pods that belong to somebody else have names this job needs: {names}; "
+        "delete or rename them, or give the job another name",
+        look_again=FOREIGN_LOOK_AGAIN,
+    )
+
+
+def _abort(world: World) -> Verdict:
+    if world.live:
+        return Verdict(kind=Kind.ABORT, phase=Phase.ABORTING, reason="Aborting")
+    return Verdict(
+        kind=Kind.DONE, phase=Phase.ABORTED, reason="Aborted", message="stopped by its user"
+    )
+
+
+def _restart_or_fail(job: Job, fault: Fault) -> Verdict:
+    limit, used = job.spec.run_policy.backoff_limit, job.status.restarts
+    words = in_words(fault.failure)
+    if fault.free or used < limit:
+        return Verdict(kind=Kind.RESTART, reason="ReplicaFailed", message=words, fault=fault)
+    if limit:
+        words += f" (attempt {used + 1} of {limit + 1})"
+    reason = "Hung" if fault.failure.reason == "Hung" else "ReplicaFailed"
+    return Verdict(kind=Kind.DONE, phase=Phase.FAILED, reason=reason, message=words, fault=fault)
+
+
+def _hang(job: Job, world: World) -> Fault:
+    limit = job.spec.run_policy.hang_timeout_seconds
+    silent = next((r for r in world.replicas if r.running), world.replicas[0])
+    return Fault(
+        failure=Failure(
+            pod=silent.name,
+            role=silent.role,
+            index=silent.index,
+            reason="Hung",
+            message=f"no progress was reported for hangTimeoutSeconds ({limit} s)",
+        ),
+        replicas=tuple(replica for replica in world.replicas if not replica.done),
+    )

@@ -1,0 +1,148 @@
+"""A job's children, sorted and counted once, so that no policy looks through pods again."""
+
+from __future__ import annotations
+
+import msgspec
+
+from regatta.api.job import Job, RoleSpec, RoleStatus
+from regatta.controller.world import Children, Pod, PodPhase
+
+#: Roles whose success is the job's; servers only serve.
+TRAINERS = ("worker", "heter")
+
+
+class Replica(msgspec.Struct, frozen=True, kw_only=True):
+    """One place that the job wants filled, and the pod that fills it, if any."""
+
+    role: str
+    index: int
+    #: Its place among all replicas; decides its port block.
+    ordinal: int
+    name: str
+    spec: RoleSpec
+    pod: Pod | None = None
+    #: Has succeeded in this attempt, whether or not its pod is still there.
+    done: bool = False
+    #: Was seen in this attempt and is gone without having succeeded.
+    vanished: bool = False
+
+    @property
+    def running(self) -> bool:
+        return self.pod is not None and self.pod.phase is PodPhase.RUNNING
+
+    @property
+    def failed(self) -> bool:
+        """Ended badly, and not because we asked it to end."""
+        pod = self.pod
+        return pod is not None and pod.phase is PodPhase.FAILED and not pod.stopping
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    replicas: tuple[Replica, ...]
+    #: Ours, but of an earlier attempt, of no role, or beyond the role's count.
+    stale: tuple[Pod, ...]
+    #: Pods of a larger size that the job is growing to; they wait for the others.
+    growth: tuple[Replica, ...]
+    #: Somebody else's pods under names that this job needs.
+    foreign: tuple[Pod, ...]
+    #: Every pod name in use, by whomever.
+    taken: frozenset[str]
+    children: Children
+
+    @property
+    def live(self) -> tuple[Pod, ...]:
+        """All pods of ours that have not ended: what abort and failure must stop."""
+        current = (r.pod for r in (*self.replicas, *self.growth) if r.pod is not None)
+        return tuple(pod for pod in (*current, *self.stale) if not pod.phase.over)
+
+    @property
+    def own(self) -> tuple[Pod, ...]:
+        current = (r.pod for r in (*self.replicas, *self.growth) if r.pod is not None)
+        return (*current, *self.stale)
+
+    def of(self, role: str) -> tuple[Replica, ...]:
+        return tuple(replica for replica in self.replicas if replica.role == role)
+
+
+def observe(job: Job, children: Children) -> World:
+    ours = {(p.role, p.index): p for p in children.pods if not p.foreign}
+    size = size_in_effect(job)
+    places = _places(job, size, ours)
+    replicas = [place for place in places if place.index < size.get(place.role, 0)]
+    growth = [place for place in places if place.index >= size.get(place.role, 0)]
+    if job.finished or any(r.done for r in replicas if r.role in TRAINERS):
+        growth = []  # too late: a trainer's share of the work would be done twice
+
+    filled = {place.pod.uid for place in (*replicas, *growth) if place.pod is not None}
+    names = {place.name for place in places}
+    return World(
+        replicas=tuple(replicas),
+        growth=tuple(growth),
+        stale=tuple(p for p in children.pods if not p.foreign and p.uid not in filled),
+        foreign=tuple(p for p in children.pods if p.foreign and p.name in names),
+        taken=frozenset(pod.name for pod in children.pods),
+        children=children,
+    )
+
+
+def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) -> list[Replica]:
+    """Every place of the present size and of the one the spec asks for."""
+    remembered = job.status.roles()
+    places: list[Replica] = []
+    for role, spec in job.spec.roles().items():
+        memory = remembered.get(role, RoleStatus())
+        present = size.get(role, 0)
+        for index in range(max(spec.replicas, present)):
+            pod = ours.get((role, index))
+            if pod is not None and not is_current(pod, memory):
+                pod = None
+            if pod is not None and pod.phase.over and index >= present:
+                pod = None  # it ended while it waited for the others; another takes its place
+            places.append(_replica(job, role, index, len(places), spec, pod, memory))
+    return places
+
+
+def size_in_effect(job: Job) -> dict[str, int]:
+    """Replica counts the job is run with now: those its environment was written for.
+
+    They follow the spec at once before anything was written, and through a scaling afterwards.
+    """
+    return job.status.shape or spec_size(job)
+
+
+def spec_size(job: Job) -> dict[str, int]:
+    return {role: spec.replicas for role, spec in job.spec.roles().items()}
+
+
+def is_current(pod: Pod, memory: RoleStatus) -> bool:
+    expected = max(memory.attempt, memory.replica_attempts.get(str(pod.index), 0))
+    return not pod.deleting and pod.attempt >= expected
+
+
+def pod_name(job: Job, role: str, index: int) -> str:
+    return f"{job.name}-{role}-{index}"
+
+
+def _replica(
+    job: Job,
+    role: str,
+    index: int,
+    ordinal: int,
+    spec: RoleSpec,
+    pod: Pod | None,
+    memory: RoleStatus,
+) -> Replica:
+    name = pod_name(job, role, index)
+    succeeded = pod is not None and pod.phase is PodPhase.SUCCEEDED and not pod.stopping
+    done = succeeded or index in memory.done
+    seen = any(ref.name == name for ref in memory.refs)
+    return Replica(
+        role=role,
+        index=index,
+        ordinal=ordinal,
+        name=name,
+        spec=spec,
+        pod=pod,
+        done=done,
+        vanished=pod is None and seen and not done,
+    )

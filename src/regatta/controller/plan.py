@@ -1,0 +1,81 @@
+"""What the brain answers: plain data that an engine applies and a dry run prints.
+
+An engine applies a plan in this order: status, stops and deletes, creates, touches, events.
+A crash in between then loses neither a count nor a reason.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from regatta.api.job import JobStatus
+
+
+class Instant(msgspec.Struct, frozen=True):
+    """Now, as the engine tells it.
+
+    `wall` is for people and for time to live. `awake` counts only seconds in which the machine
+    was awake and the engine was watching: deadlines and hang timers are measured on it, so that a
+    closed laptop lid fails no job. On a cluster the two run together.
+    """
+
+    wall: datetime
+    awake: float
+
+
+class NewPod(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    role: str
+    index: int
+    attempt: int
+    revision: int
+    #: A complete Kubernetes pod; the local engine runs the same one.
+    manifest: dict[str, Any]
+
+
+class NewService(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    manifest: dict[str, Any]
+
+
+class NewEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """The immutable ConfigMap that every pod of its revision waits for."""
+
+    name: str
+    revision: int
+    data: dict[str, str]
+    manifest: dict[str, Any]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+class ChildRef(msgspec.Struct, frozen=True):
+    kind: Literal["Pod", "Service", "ConfigMap"]
+    name: str
+    uid: str = ""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    #: The new status, or None when nothing about it changed.
+    status: JobStatus | None = None
+    #: Processes to end; record, exit code and log stay.
+    stop: tuple[ChildRef, ...] = ()
+    #: Children to remove altogether (a running pod is ended first).
+    delete: tuple[ChildRef, ...] = ()
+    environments: tuple[NewEnvironment, ...] = ()
+    services: tuple[NewService, ...] = ()
+    pods: tuple[NewPod, ...] = ()
+    #: Pods that wait for an environment which exists now.
+    touch: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    #: Seconds after which the brain wants to look again, whatever happens.
+    look_again: float | None = None
+    #: The job has outlived its time to live.
+    delete_job: bool = False

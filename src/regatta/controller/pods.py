@@ -1,0 +1,102 @@
+"""The pod that fills a replica's place: the user's template with what the job adds to it.
+
+What the user wrote always wins over what is added.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from regatta.api.job import Intranet, Job
+from regatta.controller import environment, labels
+from regatta.controller.environment import Place
+from regatta.controller.observe import Replica
+from regatta.controller.plan import NewPod
+from regatta.controller.world import Children
+
+
+def new_pod(job: Job, replica: Replica, children: Children) -> NewPod:
+    attempt, revision = job.status.attempt, job.status.revision
+    template = copy.deepcopy(replica.spec.template)
+    metadata = template.get("metadata") or {}
+    spec = template.get("spec") or {}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": replica.name,
+            "namespace": job.namespace,
+            "labels": {
+                **(metadata.get("labels") or {}),
+                **labels.of_job(job),
+                labels.ROLE: replica.role,
+                labels.INDEX: str(replica.index),
+                labels.ATTEMPT: str(attempt),
+                labels.REVISION: str(revision),
+                labels.UPSTREAM_NAME: replica.name,
+                labels.UPSTREAM_ROLE: replica.role,
+            },
+            "annotations": {
+                **(metadata.get("annotations") or {}),
+                labels.UPSTREAM_ANNOTATION: replica.role,
+            },
+            "ownerReferences": labels.owned_by(job),
+        },
+        "spec": _spec(job, replica, children, spec),
+    }
+    return NewPod(
+        name=replica.name,
+        role=replica.role,
+        index=replica.index,
+        attempt=attempt,
+        revision=revision,
+        manifest=manifest,
+    )
+
+
+def place_of(job: Job, replica: Replica, children: Children, host: str = "") -> Place:
+    return Place(
+        role=replica.role,
+        index=replica.index,
+        spec=replica.spec,
+        port=children.ports.of(replica.ordinal),
+        host=host,
+    )
+
+
+def _spec(job: Job, replica: Replica, children: Children, spec: dict[str, Any]) -> dict[str, Any]:
+    spec.setdefault("restartPolicy", "Never")
+    spec.setdefault("hostname", replica.name)
+    by_name = job.spec.intranet is Intranet.SERVICE and children.services is not None
+    if by_name:
+        spec.setdefault("subdomain", replica.name)
+    place = place_of(job, replica, children, host=replica.name if by_name else "")
+    if job.spec.intranet is Intranet.HOST:
+        spec.setdefault("hostNetwork", True)
+        spec.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
+    for number, container in enumerate(spec.get("containers") or ()):
+        _add_environment(job, place, container)
+        container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+        if number == 0 and job.spec.intranet is not Intranet.POD_IP:
+            _declare_port(container, place.port)
+    return spec
+
+
+def _add_environment(job: Job, place: Place, container: dict[str, Any]) -> None:
+    name = labels.environment_name(job, job.status.revision)
+    # First, so that a user's own envFrom comes after it and wins.
+    shared = {"configMapRef": {"name": name}}
+    container["envFrom"] = [shared, *(container.get("envFrom") or ())]
+    theirs = container.get("env") or []
+    named = {variable.get("name") for variable in theirs}
+    ours = [v for v in environment.own(job, place) if v["name"] not in named]
+    container["env"] = [*ours, *theirs]
+
+
+def _declare_port(container: dict[str, Any], port: int) -> None:
+    """Under hostNetwork this becomes a hostPort, which keeps two replicas off one node."""
+    ports = container.get("ports") or []
+    if not any(known.get("containerPort") == port for known in ports):
+        ports = [*ports, {"name": "paddle", "containerPort": port}]
+    container["ports"] = ports

@@ -1,0 +1,49 @@
+"""The brain's table of contents: what a job should do next. Every line is a policy."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from regatta.api.job import Job
+from regatta.controller.advance import advance
+from regatta.controller.finish import abort, finish, let_go, retire
+from regatta.controller.hold import hold
+from regatta.controller.judge import Kind, judge
+from regatta.controller.observe import observe
+from regatta.controller.plan import Instant, Plan
+from regatta.controller.restart import restart
+from regatta.controller.timers import soonest, until_deadline, until_hung
+from regatta.controller.world import Children
+
+
+def reconcile(job: Job, children: Children, now: Instant) -> Plan:
+    """What this job should do next. Knows nothing but its arguments."""
+    world = observe(job, children)  # children by role, attempt and state, counted once
+    if job.deleting:
+        return _settled(job, let_go(job, world))
+    if job.finished:
+        return retire(job, world, now)  # clean-pod policy, time to live
+    verdict = judge(job, world, now)  # completion, abort, deadline, suspension, hang, failure
+    act = {
+        Kind.DONE: finish,  # final phase, reason, what to stop
+        Kind.ABORT: abort,  # stop everything, then the final phase
+        Kind.RESTART: restart,  # scope, attempt, back-off
+        Kind.HOLD: hold,  # suspended, blocked, or the gang is not admitted yet
+        Kind.GO: advance,  # missing pods and services, environment, scale
+    }[verdict.kind]
+    plan = _settled(job, act(job, world, verdict, now))
+    return _with_timers(job, plan, children, now)
+
+
+def _settled(job: Job, plan: Plan) -> Plan:
+    """Nothing is written that has not changed."""
+    return replace(plan, status=None) if plan.status == job.status else plan
+
+
+def _with_timers(job: Job, plan: Plan, children: Children, now: Instant) -> Plan:
+    after = replace(job, status=plan.status or job.status)
+    if after.finished:
+        return plan
+    deadline = until_deadline(after, now)
+    hung = until_hung(after, now, children.heartbeat_awake)
+    return replace(plan, look_again=soonest(plan.look_again, deadline, hung))

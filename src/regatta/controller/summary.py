@@ -1,0 +1,185 @@
+"""The status a person reads, from what was observed. Final phases are never summarised again."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from regatta.api.job import (
+    Condition,
+    Job,
+    JobStatus,
+    Mode,
+    Phase,
+    Progress,
+    Ref,
+    RoleStatus,
+)
+from regatta.controller.judge import Verdict
+from regatta.controller.observe import Replica, World
+from regatta.controller.plan import Instant
+from regatta.controller.world import PodPhase
+
+#: Phases that last until every replica runs again, so that a person sees why they do not.
+_STICKY = frozenset({Phase.RESTARTING, Phase.SCALING})
+
+CONDITION_TYPES = ("Admitted", "EnvironmentReady", "Suspended", "Completed", "Failed")
+
+
+def summarise(job: Job, world: World, verdict: Verdict, now: Instant) -> JobStatus:
+    phase = verdict.phase or phase_of(job, world)
+    status = replace(
+        job.status,
+        phase=phase,
+        mode=str(job.spec.mode),
+        observed_generation=job.metadata.generation,
+        reason=verdict.reason,
+        message=verdict.message or _message(job, world, phase),
+        **_role_statuses(job, world),
+    )
+    if verdict.failure is not None:
+        status = replace(status, failure=verdict.failure)
+    status = _with_times(status, world, now)
+    status = _with_progress(status, world, now)
+    return replace(status, conditions=_conditions(job, status, world, now))
+
+
+def phase_of(job: Job, world: World) -> Phase:
+    open_places = [replica for replica in world.replicas if not replica.done]
+    if world.replicas and all(_runs(replica) for replica in open_places):
+        return Phase.RUNNING
+    if job.status.phase in _STICKY:
+        return job.status.phase
+    if all_placed(world):
+        return Phase.STARTING
+    return Phase.PENDING
+
+
+def all_placed(world: World) -> bool:
+    open_places = [replica for replica in world.replicas if not replica.done]
+    return all(r.pod is not None and r.pod.scheduled for r in open_places)
+
+
+def _runs(replica: Replica) -> bool:
+    # An unknown pod is most often a node that missed a heartbeat: no reason to change the phase.
+    # A tolerated failure of a task leaves the job running too.
+    pod = replica.pod
+    return pod is not None and pod.phase in (PodPhase.RUNNING, PodPhase.UNKNOWN, PodPhase.FAILED)
+
+
+def _role_statuses(job: Job, world: World) -> dict[str, object]:
+    remembered = job.status.roles()
+    roles: dict[str, RoleStatus] = {}
+    for role, spec in job.spec.roles().items():
+        replicas = world.of(role)
+        counts = Counter(_state(replica) for replica in replicas)
+        memory = remembered.get(role, RoleStatus())
+        roles[role] = replace(
+            memory,
+            pending=counts["pending"],
+            starting=counts["starting"],
+            running=counts["running"],
+            failed=counts["failed"],
+            succeeded=counts["succeeded"],
+            unknown=counts["unknown"],
+            ready=f"{counts['running']}/{len(replicas)}",
+            replicas=len(replicas) or spec.replicas,
+            refs=tuple(Ref(name=r.pod.name, uid=r.pod.uid) for r in replicas if r.pod is not None),
+            done=tuple(replica.index for replica in replicas if replica.done),
+        )
+    if job.spec.mode is Mode.CUSTOM:
+        return {"tasks": roles}
+    return {role: roles.get(role) for role in ("ps", "worker", "heter")}
+
+
+def _state(replica: Replica) -> str:
+    if replica.done:
+        return "succeeded"
+    if replica.pod is None:
+        return "pending"
+    return str(replica.pod.phase).lower()
+
+
+def _message(job: Job, world: World, phase: Phase) -> str:
+    """Why it is not running, if it is not."""
+    pods = [r.pod for r in (*world.replicas, *world.growth) if r.pod is not None]
+    waiting = next((p.waiting for p in pods if p.waiting and not p.phase.over), "")
+    if phase is Phase.RUNNING:
+        return f"to be scaled: {waiting}" if world.growth and waiting else ""
+    if phase is Phase.RESTARTING:
+        return waiting or job.status.message
+    if phase in (Phase.PENDING, Phase.SCALING):
+        return waiting
+    if phase is Phase.STARTING:
+        addressed = sum(1 for pod in pods if pod.host is not None)
+        if job.status.revision not in world.children.environments:
+            return f"{addressed} of {len(world.replicas)} replicas have an address"
+        return waiting
+    return ""
+
+
+def _with_times(status: JobStatus, world: World, now: Instant) -> JobStatus:
+    if status.phase is Phase.SUSPENDED:
+        return replace(status, start_time=None, started_awake=None, heartbeat_awake=None)
+    if status.start_time is None and world.replicas and all_placed(world):
+        status = replace(status, start_time=now.wall, started_awake=now.awake)
+    if status.phase is Phase.RUNNING and status.heartbeat_awake is None:
+        status = replace(status, heartbeat_awake=now.awake)
+    if status.phase is not None and status.phase.final:
+        status = replace(status, completion_time=now.wall, restart_at=None)
+    return status
+
+
+def _with_progress(status: JobStatus, world: World, now: Instant) -> JobStatus:
+    seen = world.children.progress
+    if seen is None or seen.at is None:
+        return status
+    known = status.progress
+    if known is not None and known.at == seen.at:
+        return status
+    beat = world.children.heartbeat_awake
+    return replace(
+        status,
+        progress=_with_eta(seen, status),
+        heartbeat_awake=status.heartbeat_awake if beat is None else beat,
+    )
+
+
+def _with_eta(seen: Progress, status: JobStatus) -> Progress:
+    """Time left at the average pace so far; nothing where the total or the pace is unknown."""
+    if not seen.total or seen.step <= 0 or seen.at is None or status.start_time is None:
+        return replace(seen, eta_seconds=None)
+    spent = (seen.at - status.start_time).total_seconds()
+    left = max(seen.total - seen.step, 0)
+    return replace(seen, eta_seconds=round(max(spent, 0.0) / seen.step * left, 1))
+
+
+def _conditions(job: Job, status: JobStatus, world: World, now: Instant) -> tuple[Condition, ...]:
+    truth = {
+        "Admitted": status.start_time is not None,
+        "EnvironmentReady": status.revision in world.children.environments,
+        "Suspended": status.phase is Phase.SUSPENDED,
+        "Completed": status.phase is Phase.COMPLETED,
+        "Failed": status.phase is Phase.FAILED,
+    }
+    known = {condition.type: condition for condition in status.conditions}
+    conditions: list[Condition] = []
+    for kind in CONDITION_TYPES:
+        old, value = known.get(kind), "True" if truth[kind] else "False"
+        if old is None and not truth[kind]:
+            continue
+        if old is not None and old.status == value:
+            conditions.append(old)
+            continue
+        conditions.append(
+            Condition(
+                type=kind,
+                status=value,
+                reason=status.reason or str(status.phase),
+                message=status.message,
+                last_transition_time=now.wall,
+                observed_generation=job.metadata.generation,
+            )
+        )
+    return tuple(conditions)

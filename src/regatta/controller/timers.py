@@ -1,0 +1,45 @@
+"""Deadline, hang timeout and time to live: how long until each strikes, measured from the status.
+
+They are functions of the time that is passed in, so none can be missed with an event: a plan only
+says when to look again.
+"""
+
+from __future__ import annotations
+
+from regatta.api.job import Job, Phase
+from regatta.controller.plan import Instant
+
+
+def until_deadline(job: Job, now: Instant) -> float | None:
+    """Seconds of run time left; waiting in a queue, suspension and machine sleep do not count."""
+    limit = job.spec.run_policy.active_deadline_seconds
+    if limit is None or job.status.started_awake is None:
+        return None
+    return limit - (now.awake - job.status.started_awake)
+
+
+def until_hung(job: Job, now: Instant, heartbeat: float | None) -> float | None:
+    """Seconds left for the next sign of life, from the last one or from when the job ran."""
+    limit = job.spec.run_policy.hang_timeout_seconds
+    since = job.status.heartbeat_awake
+    if limit is None or since is None or job.status.phase is not Phase.RUNNING:
+        return None
+    return limit - (now.awake - max(since, heartbeat or since))
+
+
+def until_expired(job: Job, now: Instant) -> float | None:
+    ttl = job.spec.run_policy.ttl_seconds_after_finished
+    if ttl is None or job.status.completion_time is None:
+        return None
+    return ttl - (now.wall - job.status.completion_time).total_seconds()
+
+
+def until_restart(job: Job, now: Instant) -> float | None:
+    at = job.status.restart_at
+    left = (at - now.wall).total_seconds() if at is not None else 0.0
+    return left if left > 0 else None
+
+
+def soonest(*seconds: float | None) -> float | None:
+    due = [max(value, 0.0) for value in seconds if value is not None]
+    return min(due) if due else None

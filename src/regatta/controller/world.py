@@ -1,0 +1,86 @@
+"""What the brain is shown: a job's children, as the engine sees them now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from regatta.api.job import Progress
+
+#: Ports that each replica owns, from its base upwards.
+PORTS_PER_REPLICA = 20
+
+
+class PodPhase(StrEnum):
+    PENDING = "Pending"  # not placed yet, or waiting for its environment
+    STARTING = "Starting"  # placed and being set up: init containers, image
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+    @property
+    def over(self) -> bool:
+        return self in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+class Exit(msgspec.Struct, frozen=True, kw_only=True):
+    #: None where no process ever ended: a lost supervisor, a lost node.
+    code: int | None
+    reason: str = ""
+    #: The last log lines, at most 4 KiB.
+    message: str = ""
+    finished_at: datetime | None = None
+
+
+class Pod(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    uid: str
+    role: str = ""
+    index: int = 0
+    attempt: int = 0
+    revision: int = 0
+    phase: PodPhase = PodPhase.PENDING
+    #: Carries another owner's UID (or none): never adopted, never touched.
+    foreign: bool = False
+    #: Placed: on a node, or bound to an address and resources of this machine.
+    scheduled: bool = False
+    #: Where its peers reach it; None until the engine knows.
+    host: str | None = None
+    #: Why it is not running yet, in the scheduler's words.
+    waiting: str = ""
+    exit: Exit | None = None
+    #: The engine's own evidence that the pod's end is not the program's fault.
+    disruption: str = ""
+    #: We asked it to end: its exit code is never judged.
+    stopping: bool = False
+    #: Being removed; its name is still taken.
+    deleting: bool = False
+    #: Held back only by an environment that it names and that may exist by now.
+    waits_for_environment: bool = False
+
+
+class Ports(msgspec.Struct, frozen=True):
+    """Where replicas' port blocks begin. Replicas that share a host are `stride` apart."""
+
+    base: int = 20000
+    stride: int = 0
+
+    def of(self, ordinal: int) -> int:
+        return self.base + self.stride * ordinal
+
+
+class Children(msgspec.Struct, frozen=True, kw_only=True):
+    pods: tuple[Pod, ...] = ()
+    #: Revisions for which an environment of this job exists.
+    environments: frozenset[int] = frozenset()
+    #: Names of this job's Services; None on an engine whose replicas need none to be reached.
+    services: frozenset[str] | None = None
+    ports: Ports = Ports()
+    #: False while a gang scheduler has not admitted the job yet.
+    admitted: bool = True
+    #: The latest progress a replica reported, and the awake clock when it came.
+    progress: Progress | None = None
+    heartbeat_awake: float | None = None

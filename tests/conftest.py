@@ -1,0 +1,20 @@
+"""What every test run tells at its end: figures that tests recorded, such as how many histories."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    totals: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if getattr(report, "when", None) != "call":
+                continue
+            for key, value in report.user_properties:
+                if isinstance(value, int):
+                    totals[key] += value
+    for key, value in sorted(totals.items()):
+        terminalreporter.write_line(f"{key}: {value:,}")

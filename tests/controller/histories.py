@@ -1,0 +1,321 @@
+"""A random world for the brain: pods start, end, vanish and linger; users change their minds;
+the engine crashes between any two steps of a plan. Everything follows from one seed.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace
+
+from regatta.api.job import (
+    CleanPodPolicy,
+    Intranet,
+    Job,
+    JobSpec,
+    Metadata,
+    Mode,
+    Phase,
+    RestartScope,
+    RoleSpec,
+    RunPolicy,
+)
+from regatta.controller.plan import Plan
+from regatta.controller.reconcile import reconcile
+from regatta.controller.world import Children, Exit, Pod, PodPhase
+from tests.controller.builders import TEMPLATE, a_failed, at
+
+#: Without any of these a world is quiet: what must happen next does, and nothing else.
+_STORMS = ("crash", "fail", "vanish", "disrupt", "user")
+
+
+class History:
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.cluster = self.random.random() < 0.5
+        self.job = _random_job(self.random)
+        self.pods: dict[str, Pod] = {}
+        self.environments: dict[int, dict[str, str]] = {}
+        self.services: set[str] = set()
+        self.now = 0.0
+        self.serial = 0
+        self.gone = False
+        self.storms = {storm: self.random.random() < 0.6 for storm in _STORMS}
+
+    # -- the run ---------------------------------------------------------------------------
+
+    def play(self) -> None:
+        for _ in range(self.random.randint(5, 60)):
+            self.step()
+            if self.gone:
+                return
+        self.storms = dict.fromkeys(_STORMS, False)
+        if self.job.spec.run_policy.suspend:
+            self._edit(suspend=False)
+        for _ in range(400):
+            if self.job.finished or self.gone:
+                break
+            self.step()
+        self.claim(self.gone or self.job.finished, "the job never ended")
+        self._settle()
+        self._check_end()
+
+    def step(self) -> None:
+        actions = [self.tick, self.tick, self.schedule, self.start, self.end, self.linger]
+        self.random.choice([*actions, self.wait, self.stir])()
+
+    def _settle(self) -> None:
+        """With a world that only does as told, the plan runs dry."""
+        for _ in range(200):
+            self.linger()
+            before = (self.job, dict(self.pods))
+            self.tick()
+            if self.gone or (before == (self.job, dict(self.pods)) and not self._lingering()):
+                return
+        self.claim(False, "the plan never ran dry")
+
+    def _lingering(self) -> bool:
+        return any(p.deleting or (p.stopping and not p.phase.over) for p in self.pods.values())
+
+    # -- the brain and the engine ----------------------------------------------------------
+
+    def children(self) -> Children:
+        pods = list(self.pods.values())
+        self.random.shuffle(pods)  # a cache has no order
+        return Children(
+            pods=tuple(pods),
+            environments=frozenset(self.environments),
+            services=frozenset(self.services) if self.cluster else None,
+        )
+
+    def tick(self) -> None:
+        plan = reconcile(self.job, self.children(), at(self.now))
+        self._check(plan)
+        steps = self._steps(plan)
+        if self.storms["crash"] and self.random.random() < 0.2:
+            steps = steps[: self.random.randint(0, len(steps))]
+        for step in steps:
+            step()
+
+    def _steps(self, plan: Plan) -> list[Any]:
+        """The plan as an engine applies it, in the order that plans promise to survive."""
+        steps: list[Any] = []
+        if plan.status is not None:
+            steps.append(lambda: self._write(plan))
+        steps += [lambda r=ref: self._stop(r.name) for ref in plan.stop]
+        steps += [lambda r=ref: self._delete(r.kind, r.name) for ref in plan.delete]
+        for new in plan.environments:
+            steps.append(lambda e=new: self.environments.setdefault(e.revision, e.data))
+        steps += [lambda s=new: self.services.add(s.name) for new in plan.services]
+        steps += [lambda p=new: self._create(p) for new in plan.pods]
+        if plan.delete_job:
+            steps.append(self._forget)
+        return steps
+
+    def _write(self, plan: Plan) -> None:
+        assert plan.status is not None
+        self.job = replace(self.job, status=plan.status)
+
+    def _create(self, new: Any) -> None:
+        self.serial += 1
+        self.pods[new.name] = Pod(
+            name=new.name,
+            uid=str(self.serial),
+            role=new.role,
+            index=new.index,
+            attempt=new.attempt,
+            revision=new.revision,
+        )
+
+    def _stop(self, name: str) -> None:
+        self.pods[name] = replace(self.pods[name], stopping=True)
+
+    def _delete(self, kind: str, name: str) -> None:
+        if kind == "Service":
+            self.services.discard(name)
+        elif name in self.pods:
+            self.pods[name] = replace(self.pods[name], deleting=True)
+
+    def _forget(self) -> None:
+        self.gone = True
+
+    # -- the world -------------------------------------------------------------------------
+
+    def schedule(self) -> None:
+        for pod in self._some(lambda p: not p.scheduled and not p.phase.over):
+            self.pods[pod.name] = replace(pod, scheduled=True, host=self._host(pod))
+
+    def _host(self, pod: Pod) -> str:
+        """A cluster gives a new address each time, or a name that stays; this machine never a new
+        one."""
+        if not self.cluster:
+            return f"127.64.{ord(pod.role[0])}.{pod.index}"
+        if self.job.spec.intranet is Intranet.SERVICE:
+            return pod.name
+        self.serial += 1
+        return f"10.0.0.{self.serial}"
+
+    def start(self) -> None:
+        """What a kubelet does: a pod whose environment exists starts, and not before."""
+        for pod in self._some(lambda p: p.phase is PodPhase.PENDING and p.scheduled):
+            if pod.revision in self.environments and not pod.deleting and not pod.stopping:
+                self._check_environment(pod)
+                self.pods[pod.name] = replace(pod, phase=PodPhase.RUNNING)
+
+    def end(self) -> None:
+        for pod in self._some(lambda p: p.phase is PodPhase.RUNNING and not p.deleting):
+            roll = self.random.random()
+            if self.storms["fail"] and roll < 0.25:
+                code = self.random.choice([1, 2, 134, 137, 139, 143, 250])
+                self.pods[pod.name] = a_failed(pod, code, self.now)
+            elif self.storms["disrupt"] and roll < 0.35:
+                ended = a_failed(pod, None, self.now)
+                self.pods[pod.name] = replace(ended, disruption="node lost")
+            elif self.storms["vanish"] and roll < 0.4:
+                del self.pods[pod.name]
+            elif pod.role != "ps" and roll < 0.8:
+                done = Exit(code=0, reason="Completed", finished_at=at(self.now).wall)
+                self.pods[pod.name] = replace(pod, phase=PodPhase.SUCCEEDED, exit=done)
+
+    def linger(self) -> None:
+        """What was told to go takes its time, and then goes."""
+        for pod in self._some(lambda p: p.deleting):
+            del self.pods[pod.name]
+        for pod in self._some(lambda p: p.stopping and not p.phase.over and not p.deleting):
+            self.pods[pod.name] = replace(a_failed(pod, 143, self.now), stopping=True)
+
+    def wait(self) -> None:
+        self.now += self.random.choice([0.1, 1, 5, 30, 600])
+
+    def stir(self) -> None:
+        """A user changes the job."""
+        if not self.storms["user"] or self.random.random() < 0.5:
+            return
+        roll = self.random.random()
+        if roll < 0.35:
+            self._edit(suspend=not self.job.spec.run_policy.suspend)
+        elif roll < 0.45:
+            self._edit(abort=True)
+        elif roll < 0.95 and self.job.spec.worker is not None:
+            worker = replace(self.job.spec.worker, replicas=self.random.randint(1, 4))
+            self._with_spec(replace(self.job.spec, worker=worker))
+
+    def _edit(self, **policy: Any) -> None:
+        spec = self.job.spec
+        self._with_spec(replace(spec, run_policy=replace(spec.run_policy, **policy)))
+
+    def _with_spec(self, spec: JobSpec) -> None:
+        metadata = replace(self.job.metadata, generation=self.job.metadata.generation + 1)
+        self.job = replace(self.job, spec=spec, metadata=metadata)
+
+    def _some(self, which: Any) -> list[Pod]:
+        """A random part of the matching pods, all of them in a calm world."""
+        pods = [pod for pod in self.pods.values() if which(pod)]
+        return [pod for pod in pods if self.random.random() < 0.7] or pods[:1]
+
+    # -- what must hold --------------------------------------------------------------------
+
+    def claim(self, truth: bool, what: str) -> None:
+        if not truth:
+            status, pods = self.job.status, list(self.pods.values())
+            raise AssertionError(f"seed {self.seed}: {what}\n{self.job.spec}\n{status}\n{pods}")
+
+    def _check(self, plan: Plan) -> None:
+        old = self.job.status
+        for new in plan.pods:
+            self.claim(new.name not in self.pods, f"{new.name} is created though it exists")
+        names = [new.name for new in plan.pods]
+        self.claim(len(names) == len(set(names)), "one plan creates a name twice")
+        self.claim(not (old.phase and old.phase.final and plan.pods), "a finished job makes pods")
+        for ref in (*plan.stop, *plan.delete):
+            known = self.pods.get(ref.name)
+            self.claim(ref.kind != "Pod" or known is not None, f"{ref.name} ended, but is unknown")
+        if plan.status is None:
+            return
+        new_status = plan.status
+        self.claim(new_status != old, "a status is written that did not change")
+        self.claim(not self.job.finished, "a final status is written again")
+        self.claim(new_status.attempt >= old.attempt, "attempts go backwards")
+        self.claim(new_status.revision >= old.revision, "revisions go backwards")
+        limit = self.job.spec.run_policy.backoff_limit
+        self.claim(new_status.restarts <= limit, "restarted more often than backoffLimit")
+        if new_status.phase is Phase.COMPLETED:
+            self._check_completion()
+
+    def _check_completion(self) -> None:
+        """Every worker of the size in effect has succeeded, as far as anybody was told."""
+        size = self.job.status.shape.get("worker", 0)
+        done = set(self.job.status.worker.done if self.job.status.worker else ())
+        done |= {
+            p.index
+            for p in self.pods.values()
+            if p.role == "worker" and p.phase is PodPhase.SUCCEEDED
+        }
+        self.claim(done >= set(range(size)), "completed without all its workers")
+
+    def _check_environment(self, pod: Pod) -> None:
+        """The pod stands at its own place in the list that it is about to read."""
+        data = self.environments[pod.revision]
+        key = "PADDLE_PSERVERS_IP_PORT_LIST" if pod.role == "ps" else "PADDLE_TRAINER_ENDPOINTS"
+        hosts = [endpoint.rsplit(":", 1)[0] for endpoint in data[key].split(",")]
+        mine = hosts[pod.index] if pod.index < len(hosts) else None
+        self.claim(mine == pod.host, f"{pod.name} would read {hosts}, and is at {pod.host}")
+
+    def _check_end(self) -> None:
+        if self.gone:
+            return
+        phase, policy = self.job.status.phase, self.job.spec.clean_pod_policy
+        assert phase is not None
+        cleaned = {
+            Phase.COMPLETED: policy in (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
+            Phase.FAILED: policy in (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE),
+            Phase.ABORTED: policy is CleanPodPolicy.ALWAYS,
+        }[phase]
+        alive = [pod for pod in self.pods.values() if not pod.phase.over]
+        if cleaned:
+            self.claim(not self.pods, "pods are left behind")
+        elif phase is Phase.COMPLETED:
+            self.claim(all(p.role == "ps" for p in alive), "more than servers runs on")
+        else:
+            self.claim(not alive, "a failed or aborted job left something running")
+        if phase is Phase.ABORTED:
+            self.claim(self.job.spec.run_policy.abort, "aborted though nobody asked")
+        if phase is Phase.FAILED:
+            self._check_failure()
+
+    def _check_failure(self) -> None:
+        status, policy = self.job.status, self.job.spec.run_policy
+        if status.reason == "DeadlineExceeded":
+            self.claim(
+                policy.active_deadline_seconds is not None, "failed by no deadline of its own"
+            )
+            return
+        self.claim(status.failure is not None, "failed without saying who did")
+        spent = status.restarts == policy.backoff_limit
+        self.claim(spent, "failed before its restarts were spent")
+
+
+def _random_job(random: Random) -> Job:
+    servers = random.choice([0, 0, 1, 2])
+    scope = random.choice(list(RestartScope)) if servers else RestartScope.JOB
+    intranet = random.choice([Intranet.POD_IP, Intranet.SERVICE])
+    if scope is RestartScope.REPLICA:
+        intranet = Intranet.SERVICE  # the only one where validation lets it through
+    policy = RunPolicy(
+        backoff_limit=random.choice([0, 0, 1, 3]),
+        active_deadline_seconds=random.choice([None, None, None, 900]),
+        ttl_seconds_after_finished=random.choice([None, None, 60]),
+        suspend=random.random() < 0.1,
+        restart_scope=scope,
+    )
+    spec = JobSpec(
+        mode=Mode.PS if servers else Mode.COLLECTIVE,
+        clean_pod_policy=random.choice(list(CleanPodPolicy)),
+        intranet=intranet,
+        ps=RoleSpec(replicas=servers, template=TEMPLATE) if servers else None,
+        worker=RoleSpec(replicas=random.randint(1, 4), template=TEMPLATE),
+        run_policy=policy,
+    )
+    return Job(metadata=Metadata(name="j", uid="uid-j"), spec=spec)

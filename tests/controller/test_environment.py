@@ -1,0 +1,156 @@
+"""What a replica reads, for each mode and network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from regatta.api.job import Completion, Intranet, TaskPort
+from regatta.controller.plan import NewPod
+from regatta.controller.world import Ports
+from tests.controller.builders import JobBuilder, Scene, a_job, a_scene
+
+
+def environments(builder: JobBuilder, services: bool = False, stride: int = 20) -> dict[str, Any]:
+    """Per pod: what its first container would see, with field references resolved."""
+    scene = a_scene(builder, services=services)
+    scene.children = replace(scene.children, ports=Ports(base=20000, stride=stride))
+    pods = {pod.name: pod for pod in scene.tick().pods}
+    scene.place()
+    if services:
+        for name in scene.names:
+            scene.change(name, host=name)
+    (shared,) = scene.tick().environments
+    return {name: _resolve(pod, scene, shared.data) for name, pod in pods.items()}
+
+
+def _resolve(pod: NewPod, scene: Scene, shared: dict[str, str]) -> dict[str, str]:
+    seen = dict(shared)
+    for variable in pod.manifest["spec"]["containers"][0]["env"]:
+        value = variable.get("value")
+        if value is None:
+            value = scene.pod(pod.name).host or ""
+        for known, text in seen.items():
+            value = value.replace(f"$({known})", text)
+        seen[variable["name"]] = value
+    return seen
+
+
+def test_a_server_finds_itself_in_the_list_of_servers() -> None:
+    for services in (False, True):
+        intranet = Intranet.SERVICE if services else Intranet.POD_IP
+        seen = environments(a_job().with_ps(2).with_workers(2).intranet(intranet), services)
+        for index in range(2):
+            own = seen[f"j-ps-{index}"]
+            endpoints = own["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
+            assert endpoints[index] == f"{own['POD_IP']}:{own['PADDLE_PORT']}"
+            assert own["TRAINING_ROLE"] == own["PADDLE_TRAINING_ROLE"] == "PSERVER"
+
+
+def test_a_worker_finds_itself_in_the_list_of_trainers() -> None:
+    seen = environments(a_job().with_workers(3))
+
+    for index in range(3):
+        own = seen[f"j-worker-{index}"]
+        assert own["PADDLE_TRAINER_ENDPOINTS"].split(",")[index] == own["PADDLE_CURRENT_ENDPOINT"]
+        assert own["PADDLE_TRAINER_ID"] == own["TRAINER_ID"] == str(index)
+        assert own["PADDLE_TRAINERS_NUM"] == own["PADDLE_NNODES"] == own["TRAINERS"] == "3"
+        assert own["PADDLE_MASTER"] == own["PADDLE_TRAINER_ENDPOINTS"].split(",")[0]
+        assert own["PADDLE_DISTRI_BACKEND"] == "gloo"
+
+
+def test_replicas_on_one_host_own_blocks_of_twenty_ports() -> None:
+    seen = environments(a_job().with_ps(1).with_workers(2))
+
+    ports = [int(seen[name]["PADDLE_PORT"]) for name in ("j-ps-0", "j-worker-0", "j-worker-1")]
+    assert ports == [20000, 20020, 20040]
+
+
+def test_service_names_are_the_hosts_where_peers_are_reached_by_name() -> None:
+    builder = a_job().with_ps(1).with_workers(1).intranet(Intranet.SERVICE)
+
+    own = environments(builder, services=True, stride=0)["j-ps-0"]
+
+    assert own["PADDLE_PSERVERS_IP_PORT_LIST"] == "j-ps-0:20000"
+    assert own["POD_IP"] == "j-ps-0"
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_gloo_meets_on_a_port_that_is_not_server_zeros_own(level: int) -> None:
+    own = environments(a_job().with_ps(1).with_workers(1).gloo(level))["j-worker-0"]
+
+    assert own["PADDLE_WITH_GLOO"] == str(level)
+    assert own["PADDLE_GLOO_RENDEZVOUS"] == "3"
+    assert own["PADDLE_GLOO_HTTP_ENDPOINT"] == "127.64.0.1:20018"
+
+
+def test_gloo_off_sets_no_meeting_point() -> None:
+    own = environments(a_job().with_ps(1).with_workers(1).gloo(0))["j-worker-0"]
+
+    assert own["PADDLE_WITH_GLOO"] == "0"
+    assert "PADDLE_GLOO_HTTP_ENDPOINT" not in own
+
+
+def test_gloo_has_no_variables_in_a_collective_job() -> None:
+    own = environments(a_job().with_workers(2).gloo(1))["j-worker-0"]
+
+    assert not [name for name in own if "GLOO" in name]
+
+
+def test_a_worker_with_gpus_is_left_to_nccl() -> None:
+    template = {
+        "spec": {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
+    }
+
+    own = environments(a_job().with_workers(2, template))["j-worker-0"]
+
+    assert "PADDLE_DISTRI_BACKEND" not in own
+
+
+def test_heter_trainers_get_the_names_paddles_role_maker_reads() -> None:
+    seen = environments(a_job().with_ps(1).with_workers(1).with_heter(1))
+
+    worker, heter = seen["j-worker-0"], seen["j-heter-0"]
+    assert heter["TRAINING_ROLE"] == "HETER_TRAINER"
+    assert (worker["STAGE_ID"], heter["STAGE_ID"], heter["STAGE_NUM"]) == ("1", "2", "2")
+    own = f"{heter['POD_IP']}:{heter['PADDLE_PORT']}"
+    assert worker["PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST"] == own
+    assert heter["HETER_DEVICE_TYPE"] == "cpu"
+
+
+def test_a_users_own_variable_wins() -> None:
+    env = [{"name": "PADDLE_PORT", "value": "1234"}]
+    template = {"spec": {"containers": [{"name": "main", "env": env}]}}
+
+    (pod,) = a_scene(a_job().with_workers(1, template)).tick().pods
+
+    written = pod.manifest["spec"]["containers"][0]["env"]
+    assert [v for v in written if v["name"] == "PADDLE_PORT"] == env
+
+
+def test_every_container_names_the_environment_and_the_template_stays_as_it_was() -> None:
+    template = {"spec": {"containers": [{"name": "main"}, {"name": "sidecar"}]}}
+
+    (pod,) = a_scene(a_job().with_workers(1, template)).tick().pods
+
+    for container in pod.manifest["spec"]["containers"]:
+        assert container["envFrom"] == [{"configMapRef": {"name": "j-env-1"}}]
+    assert template == {"spec": {"containers": [{"name": "main"}, {"name": "sidecar"}]}}
+
+
+def test_tasks_get_openpais_variables_instead() -> None:
+    http = TaskPort(label="http", count=2)
+    builder = a_job().with_task("ps-server", 2, Completion(min_failed=1), ports=(http,))
+
+    own = environments(builder.with_task("worker", 1))["j-worker-0"]
+
+    assert own["PAI_TASK_ROLE_LIST"] == "ps-server,worker"
+    assert own["PAI_TASK_ROLE_TASK_COUNT_ps_server"] == "2"
+    assert own["PAI_TASK_ROLE_ps_server_HOST_LIST"] == "127.64.0.1:20000,127.64.0.2:20020"
+    assert own["PAI_PORT_LIST_ps_server_1_http"] == "20020,20021"
+    assert own["PAI_PORT_LIST_ps_server_1_ssh"] == "20022"
+    assert own["PAI_CURRENT_TASK_ROLE_NAME"] == "worker"
+    assert own["PAI_MIN_FAILED_TASK_COUNT_ps_server"] == "1"
+    assert not [name for name in own if name.startswith("PADDLE_")]
