@@ -232,6 +232,10 @@ class History:
         for ref in (*plan.stop, *plan.delete):
             known = self.pods.get(ref.name)
             self.claim(ref.kind != "Pod" or known is not None, f"{ref.name} ended, but is unknown")
+            twice = ref.kind == "Pod" and known is not None and known.deleting
+            self.claim(not twice, f"{ref.name} is ended twice")
+        for ref in plan.stop:
+            self.claim(not self.pods[ref.name].stopping, f"{ref.name} is stopped twice")
         if plan.status is None:
             return
         new_status = plan.status

@@ -1,0 +1,41 @@
+# The only commands of this project. `make` alone lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+BIN := .venv/bin
+PADDLE := .venv-paddle
+JOBS ?= 2
+
+.PHONY: help install demo test lint bench clean
+
+help:  ## list these commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
+
+install: .venv/.installed  ## make .venv and install the project into it
+
+demo: .venv/.installed $(PADDLE)/.installed  ## train wide & deep: 2 servers and 2 workers on this machine
+	$(BIN)/regatta run examples/wide_and_deep/job.yaml --python $(PADDLE)/bin/python --replace
+	@echo && $(BIN)/regatta get wide-and-deep
+	@$(BIN)/regatta stop wide-and-deep
+
+test: lint $(PADDLE)/.installed  ## check everything: style, types, layers, and all tests, on the real thing
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+lint: .venv/.installed
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: .venv/.installed .venv-bench/.installed  ## measure what a user waits for, against peers in the same run
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove environments and caches
+	rm -rf .venv .venv-paddle .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+.venv/.installed: requirements/dev.txt pyproject.toml scripts/make-venv
+	@scripts/make-venv .venv requirements/dev.txt --editable
+
+$(PADDLE)/.installed: requirements/paddle.txt scripts/make-venv
+	@scripts/make-venv $(PADDLE) requirements/paddle.txt
+
+.venv-bench/.installed: requirements/bench.txt scripts/make-venv
+	@scripts/make-venv .venv-bench requirements/bench.txt
