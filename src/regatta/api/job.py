@@ -71,7 +71,7 @@ class _Document(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
 
 
 class Completion(_Document, frozen=True):
-    """When a task role decides the job's end: so many failures fail it, so many successes end it."""
+    """When a task role decides the job's end: failures that fail it, successes that end it."""
 
     min_failed: int | None = None
     min_succeeded: int | None = None
@@ -83,7 +83,7 @@ class TaskPort(_Document, frozen=True):
 
 
 class RoleSpec(_Document, frozen=True):
-    """`ps`, `worker`, `heter`, or one entry of `tasks` (which alone has name, completion, ports)."""
+    """`ps`, `worker`, `heter`, or one entry of `tasks` (which has the last three)."""
 
     replicas: int
     template: dict[str, Any]

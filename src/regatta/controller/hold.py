@@ -25,8 +25,9 @@ def hold(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
 
 def _suspend(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     entering = job.status.phase is not Phase.SUSPENDED
-    if entering and world.own:
-        # Resuming is then nothing but going on: the pods it will ask for are another attempt's.
+    if entering and job.status.phase is not None:
+        # Resuming is then nothing but going on: the pods it will ask for are another attempt's,
+        # and wait for an environment that knows their addresses.
         job = new_attempt_of_all(job)
         world = observe(job, world.children)
     return Plan(
