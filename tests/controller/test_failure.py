@@ -73,6 +73,8 @@ def test_a_replica_we_stopped_is_never_judged() -> None:
 
 TASKS = {
     "one failed task fails the job by default": (None, 1, 0, Phase.FAILED),
+    "a failed task fails the job when all are over too": (None, 1, 2, Phase.FAILED),
+    "all over, all failed": (None, 3, 0, Phase.FAILED),
     "fewer than minFailed are let pass": (Completion(min_failed=2), 1, 0, Phase.RUNNING),
     "minFailed reached": (Completion(min_failed=2), 2, 0, Phase.FAILED),
     "minSucceeded reached ends it at once": (Completion(min_succeeded=1), 0, 1, Phase.COMPLETED),

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from regatta.api.job import CleanPodPolicy, Phase, RestartScope
-from regatta.controller.world import Pod, PodPhase
+from regatta.controller.world import Gangs, Pod, PodGroup, PodPhase
 from tests.controller.builders import Scene, a_job, a_scene
 
 
@@ -447,10 +447,13 @@ def test_a_job_being_deleted_creates_nothing() -> None:
 
 def test_a_job_waits_for_its_gang_to_be_admitted() -> None:
     scene = a_scene(a_job().with_workers(2))
-    scene.children = replace(scene.children, admitted=False)
-    assert scene.tick().pods == ()
+    gangs = Gangs(available=frozenset({"volcano"}), default="volcano")
+    scene.children = replace(scene.children, gangs=gangs)
+    plan = scene.tick()
+    assert (plan.pods, [group.name for group in plan.pod_groups]) == ((), ["j"])
 
-    scene.children = replace(scene.children, admitted=True)
+    group = PodGroup(name="j", ours=True, phase="Inqueue", min_member=2)
+    scene.children = replace(scene.children, gangs=replace(gangs, groups=(group,)))
     assert len(scene.tick().pods) == 2
 
 

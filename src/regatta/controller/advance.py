@@ -8,7 +8,7 @@ another revision, so what a pod saw is always exact.
 from __future__ import annotations
 
 from regatta.api.job import Intranet, Job, Phase
-from regatta.controller import environment, labels
+from regatta.controller import environment, gang, labels
 from regatta.controller.environment import Place
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import Replica, World, observe
@@ -33,10 +33,12 @@ def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     known = world.children.environments | {made.revision for made in new_environments}
     return Plan(
         status=status,
-        delete=remove(world.stale),
+        delete=remove(world.stale) + gang.outlived(job, world.children, ended=False),
         environments=new_environments,
         services=_services(job, world) if pause is None else (),
         pods=pods,
+        pod_groups=gang.new_groups(job, world),
+        resize=gang.resized(job, world),
         touch=_touch(world, known),
         events=(*scaled, *_created(pods), *_transition(before.status.phase, status.phase)),
         look_again=soonest(pause, verdict.look_again),
@@ -44,9 +46,9 @@ def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
 
 
 def _pods(job: Job, world: World) -> tuple[NewPod, ...]:
-    missing = [new_pod(job, r, world.children) for r in world.replicas if _is_missing(r, world)]
+    missing = [new_pod(job, r, world) for r in world.replicas if _is_missing(r, world)]
     grown = next_size(job)
-    missing += [new_pod(grown, r, world.children) for r in world.growth if _is_missing(r, world)]
+    missing += [new_pod(grown, r, world) for r in world.growth if _is_missing(r, world)]
     return tuple(missing)
 
 
@@ -96,7 +98,7 @@ def _services(job: Job, world: World) -> tuple[NewService, ...]:
 
 
 def _service(job: Job, replica: Replica, world: World) -> dict[str, object]:
-    base = world.children.ports.of(replica.ordinal)
+    base = world.children.ports.of(replica.ordinal, replica.role_number)
     return {
         "apiVersion": "v1",
         "kind": "Service",

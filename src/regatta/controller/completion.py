@@ -42,4 +42,5 @@ def _tasks_are_complete(job: Job, world: World) -> bool:
         succeeded = sum(replica.done for replica in world.of(task.name))
         if needed is not None and needed >= 1 and succeeded >= needed:
             return True
-    return bool(world.replicas) and all(r.done or r.failed for r in world.replicas)
+    passed = tolerated(job, [replica for replica in world.replicas if replica.failed])
+    return bool(world.replicas) and all(r.done or r in passed for r in world.replicas)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from regatta.api.job import CleanPodPolicy, Job, Mode, Phase
+from regatta.controller.gang import outlived
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import World
 from regatta.controller.plan import ChildRef, Event, Instant, Plan
@@ -46,13 +47,15 @@ def retire(job: Job, world: World, now: Instant) -> Plan:
     left = until_expired(job, now)
     if left is not None and left <= 0:
         return Plan(delete_job=True)
+    groups = outlived(job, world.children, ended=True)
     if job.spec.clean_pod_policy in _CLEANS[phase]:
-        return Plan(delete=remove(world.own) + _services(world), look_again=left)
+        delete = remove(world.own) + _services(world) + groups
+        return Plan(delete=delete, look_again=left)
     if phase is Phase.COMPLETED and job.spec.mode is not Mode.CUSTOM:
         # Servers run on; only pods that no longer belong to the job go.
-        return Plan(delete=remove(world.stale), look_again=left)
+        return Plan(delete=remove(world.stale) + groups, look_again=left)
     stop, unplaced = halt(world.own)
-    return Plan(stop=stop, delete=unplaced, look_again=left)
+    return Plan(stop=stop, delete=unplaced + groups, look_again=left)
 
 
 def let_go(job: Job, world: World) -> Plan:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from regatta.api.job import Job, Phase
 from regatta.controller.attempts import new_attempt_of_all
+from regatta.controller.gang import new_groups, outlived
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import World, observe
 from regatta.controller.plan import Event, Instant, Plan
 from regatta.controller.removal import remove
+from regatta.controller.scale import first_size
 from regatta.controller.summary import summarise
 
 
 def hold(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     if verdict.phase is Phase.SUSPENDED:
         return _suspend(job, world, verdict, now)
+    job = first_size(job)
     fresh = job.status.reason != verdict.reason
     return Plan(
         status=summarise(job, world, verdict, now),
         delete=remove(world.stale),
+        pod_groups=new_groups(job, world),
         events=_events(verdict) if fresh and verdict.message else (),
         look_again=verdict.look_again,
     )
@@ -32,7 +36,7 @@ def _suspend(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
         world = observe(job, world.children)
     return Plan(
         status=summarise(job, world, verdict, now),
-        delete=remove(world.stale),
+        delete=remove(world.stale) + outlived(job, world.children, ended=True),
         events=(
             Event(type="Normal", reason="Suspended", message="suspended; its pods are removed"),
         )

@@ -13,6 +13,7 @@ import msgspec
 from regatta.api.job import Failure, Job, Phase
 from regatta.controller.completion import is_complete
 from regatta.controller.failure import Fault, find_fault, in_words
+from regatta.controller.gang import missing_scheduler, waits_for_admission
 from regatta.controller.observe import World
 from regatta.controller.plan import Instant
 from regatta.controller.timers import until_deadline, until_hung
@@ -68,7 +69,16 @@ def judge(job: Job, world: World, now: Instant) -> Verdict:
     if world.foreign:
         return _blocked(world)
     if not world.children.admitted and not any(r.pod for r in world.replicas):
-        return Verdict(kind=Kind.HOLD, phase=Phase.PENDING, reason="WaitingForAdmission")
+        return Verdict(kind=Kind.HOLD, phase=Phase.PENDING, reason="WaitingForPorts")
+    if missing := missing_scheduler(job, world.children):
+        return _without_scheduler(missing)
+    if waits_for_admission(job, world):
+        return Verdict(
+            kind=Kind.HOLD,
+            phase=Phase.PENDING,
+            reason="WaitingForAdmission",
+            message="waits for Volcano to let the job's PodGroup into its queue",
+        )
     return Verdict(kind=Kind.GO)
 
 
@@ -84,6 +94,22 @@ def _blocked(world: World) -> Verdict:
         reason="ForeignObject",
         message=f"pods that belong to somebody else have names this job needs: {names}; "
         "delete or rename them, or give the job another name",
+        look_again=FOREIGN_LOOK_AGAIN,
+    )
+
+
+def _without_scheduler(name: str) -> Verdict:
+    what = {
+        "volcano": "the job wants Volcano, which this cluster does not have: install it, or remove "
+        "schedulerName: volcano",
+        "native": "--scheduling=native needs the API scheduling.k8s.io/v1alpha2, which this "
+        "cluster does not serve",
+    }[name]
+    return Verdict(
+        kind=Kind.HOLD,
+        phase=Phase.PENDING,
+        reason="NoGangScheduler",
+        message=what,
         look_again=FOREIGN_LOOK_AGAIN,
     )
 

@@ -18,6 +18,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     #: Its place among all replicas; decides its port block.
     ordinal: int
+    #: Its role's place among the roles.
+    role_number: int
     name: str
     spec: RoleSpec
     pod: Pod | None = None
@@ -89,7 +91,7 @@ def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) ->
     """Every place of the present size and of the one the spec asks for."""
     remembered = job.status.roles()
     places: list[Replica] = []
-    for role, spec in job.spec.roles().items():
+    for number, (role, spec) in enumerate(job.spec.roles().items()):
         memory = remembered.get(role, RoleStatus())
         present = size.get(role, 0)
         for index in range(max(spec.replicas, present)):
@@ -98,7 +100,7 @@ def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) ->
                 pod = None
             if pod is not None and pod.phase.over and index >= present:
                 pod = None  # it ended while it waited for the others; another takes its place
-            places.append(_replica(job, role, index, len(places), spec, pod, memory))
+            places.append(_replica(job, role, index, (len(places), number), spec, pod, memory))
     return places
 
 
@@ -127,7 +129,7 @@ def _replica(
     job: Job,
     role: str,
     index: int,
-    ordinal: int,
+    numbers: tuple[int, int],
     spec: RoleSpec,
     pod: Pod | None,
     memory: RoleStatus,
@@ -139,7 +141,8 @@ def _replica(
     return Replica(
         role=role,
         index=index,
-        ordinal=ordinal,
+        ordinal=numbers[0],
+        role_number=numbers[1],
         name=name,
         spec=spec,
         pod=pod,

@@ -56,10 +56,26 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+class NewPodGroup(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    scheduler: str
+    manifest: dict[str, Any]
+
+
+class Resize(msgspec.Struct, frozen=True, kw_only=True):
+    """A PodGroup of ours that must ask for another number of members."""
+
+    name: str
+    uid: str
+    min_member: int
+
+
 class ChildRef(msgspec.Struct, frozen=True):
-    kind: Literal["Pod", "Service", "ConfigMap"]
+    kind: Literal["Pod", "Service", "ConfigMap", "PodGroup"]
     name: str
     uid: str = ""
+    #: Without waiting for the node, which is lost.
+    force: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +88,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     environments: tuple[NewEnvironment, ...] = ()
     services: tuple[NewService, ...] = ()
     pods: tuple[NewPod, ...] = ()
+    pod_groups: tuple[NewPodGroup, ...] = ()
+    resize: tuple[Resize, ...] = ()
     #: Pods that wait for an environment which exists now.
     touch: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()

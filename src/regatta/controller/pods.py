@@ -9,14 +9,14 @@ import copy
 from typing import Any
 
 from regatta.api.job import Intranet, Job
-from regatta.controller import environment, labels
+from regatta.controller import environment, gang, labels
 from regatta.controller.environment import Place
-from regatta.controller.observe import Replica
+from regatta.controller.observe import Replica, World
 from regatta.controller.plan import NewPod
 from regatta.controller.world import Children
 
 
-def new_pod(job: Job, replica: Replica, children: Children) -> NewPod:
+def new_pod(job: Job, replica: Replica, world: World) -> NewPod:
     attempt, revision = job.status.attempt, job.status.revision
     template = copy.deepcopy(replica.spec.template)
     metadata = template.get("metadata") or {}
@@ -43,7 +43,7 @@ def new_pod(job: Job, replica: Replica, children: Children) -> NewPod:
             },
             "ownerReferences": labels.owned_by(job),
         },
-        "spec": _spec(job, replica, children, spec),
+        "spec": _spec(job, replica, world.children, spec),
     }
     return NewPod(
         name=replica.name,
@@ -51,7 +51,7 @@ def new_pod(job: Job, replica: Replica, children: Children) -> NewPod:
         index=replica.index,
         attempt=attempt,
         revision=revision,
-        manifest=manifest,
+        manifest=gang.join(job, world, replica.role, manifest),
     )
 
 
@@ -60,7 +60,7 @@ def place_of(job: Job, replica: Replica, children: Children, host: str = "") -> 
         role=replica.role,
         index=replica.index,
         spec=replica.spec,
-        port=children.ports.of(replica.ordinal),
+        port=children.ports.of(replica.ordinal, replica.role_number),
         host=host,
     )
 

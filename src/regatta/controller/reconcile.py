@@ -9,8 +9,9 @@ from regatta.controller.advance import advance
 from regatta.controller.finish import abort, finish, let_go, retire
 from regatta.controller.hold import hold
 from regatta.controller.judge import Kind, judge
-from regatta.controller.observe import observe
+from regatta.controller.observe import World, observe
 from regatta.controller.plan import Instant, Plan
+from regatta.controller.removal import unstick
 from regatta.controller.restart import restart
 from regatta.controller.timers import soonest, until_deadline, until_hung
 from regatta.controller.world import Children
@@ -20,9 +21,9 @@ def reconcile(job: Job, children: Children, now: Instant) -> Plan:
     """What this job should do next. Knows nothing but its arguments."""
     world = observe(job, children)  # children by role, attempt and state, counted once
     if job.deleting:
-        return _settled(job, let_go(job, world))
+        return _unstuck(_settled(job, let_go(job, world)), world, now)
     if job.finished:
-        return retire(job, world, now)  # clean-pod policy, time to live
+        return _unstuck(retire(job, world, now), world, now)  # clean-pod policy, time to live
     verdict = judge(job, world, now)  # completion, abort, deadline, suspension, hang, failure
     act = {
         Kind.DONE: finish,  # final phase, reason, what to stop
@@ -32,12 +33,19 @@ def reconcile(job: Job, children: Children, now: Instant) -> Plan:
         Kind.GO: advance,  # missing pods and services, environment, scale
     }[verdict.kind]
     plan = _settled(job, act(job, world, verdict, now))
-    return _with_timers(job, plan, children, now)
+    return _unstuck(_with_timers(job, plan, children, now), world, now)
 
 
 def _settled(job: Job, plan: Plan) -> Plan:
     """Nothing is written that has not changed."""
     return replace(plan, status=None) if plan.status == job.status else plan
+
+
+def _unstuck(plan: Plan, world: World, now: Instant) -> Plan:
+    """A pod on a lost node keeps its name for ever unless it is removed without the node."""
+    stuck, look_again = unstick(world.stale, now)
+    delete = plan.delete + stuck
+    return replace(plan, delete=delete, look_again=soonest(plan.look_again, look_again))
 
 
 def _with_timers(job: Job, plan: Plan, children: Children, now: Instant) -> Plan:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from regatta.controller.plan import ChildRef
+from msgspec.structs import replace
+
+from regatta.controller.plan import ChildRef, Instant
 from regatta.controller.world import Pod, PodPhase
 
 
@@ -18,6 +20,24 @@ def halt(pods: Iterable[Pod]) -> tuple[tuple[ChildRef, ...], tuple[ChildRef, ...
     unplaced = [pod for pod in live if pod.phase is PodPhase.PENDING and not pod.scheduled]
     stop = tuple(_ref(pod) for pod in live if pod not in unplaced and not pod.stopping)
     return stop, tuple(_ref(pod) for pod in unplaced)
+
+
+#: Seconds beyond its grace period after which a pod's node is taken for lost.
+NODE_IS_LOST = 30.0
+
+
+def unstick(pods: Iterable[Pod], now: Instant) -> tuple[tuple[ChildRef, ...], float | None]:
+    """Pods that a lost node will never let go, to be removed without it; and when to look again.
+
+    Their old processes may still run and write, wherever that node is.
+    """
+    waits = [
+        (pod, NODE_IS_LOST - (now.wall - pod.gone_by).total_seconds())
+        for pod in pods
+        if pod.deleting and pod.gone_by is not None
+    ]
+    stuck = tuple(replace(_ref(pod), force=True) for pod, left in waits if left <= 0)
+    return stuck, min((left for _, left in waits if left > 0), default=None)
 
 
 def _ref(pod: Pod) -> ChildRef:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from regatta.api.job import Job, Phase
 from regatta.controller.attempts import new_attempt_of_all
+from regatta.controller.gang import NATIVE, scheduler_of
 from regatta.controller.observe import TRAINERS, World, spec_size
 from regatta.controller.plan import Event
 
@@ -26,7 +27,9 @@ def follow_scaling(job: Job, world: World) -> tuple[Job, tuple[Event, ...]]:
     wanted, present = spec_size(job), job.status.shape
     if wanted == present or any(r.done for r in world.replicas if r.role in TRAINERS):
         return job, ()
-    if not all(r.pod is not None and r.pod.scheduled for r in world.growth):
+    # Kubernetes' own gangs cannot grow: there the larger size is an attempt of its own.
+    placed = all(r.pod is not None and r.pod.scheduled for r in world.growth)
+    if not placed and scheduler_of(job, world.children) != NATIVE:
         return job, ()
     changes = [
         f"{role} {present.get(role, 0)} to {count}"

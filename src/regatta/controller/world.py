@@ -58,18 +58,47 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     stopping: bool = False
     #: Being removed; its name is still taken.
     deleting: bool = False
+    #: By when it should have been gone, its grace period included.
+    gone_by: datetime | None = None
     #: Held back only by an environment that it names and that may exist by now.
     waits_for_environment: bool = False
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """Where replicas' port blocks begin. Replicas that share a host are `stride` apart."""
+    """Where replicas' port blocks begin.
+
+    Replicas that share one host are `stride` apart. Where only one replica of a role may be on a
+    host, roles are `role_stride` apart: a declared port then keeps a role's replicas separate.
+    """
 
     base: int = 20000
     stride: int = 0
+    role_stride: int = 0
 
-    def of(self, ordinal: int) -> int:
-        return self.base + self.stride * ordinal
+    def of(self, ordinal: int, role: int = 0) -> int:
+        return self.base + self.stride * ordinal + self.role_stride * role
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A gang as a scheduler of the cluster knows it."""
+
+    name: str
+    uid: str = ""
+    #: Carries the job's UID; a user's own is adopted, followed and never removed.
+    ours: bool = False
+    phase: str = ""
+    min_member: int = 0
+    scheduler: str = "volcano"
+
+
+class Gangs(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cluster has for starting pods together. The local engine does this itself."""
+
+    #: Gang schedulers whose PodGroups the cluster knows.
+    available: frozenset[str] = frozenset()
+    #: The one for jobs that name none.
+    default: str = ""
+    groups: tuple[PodGroup, ...] = ()
 
 
 class Children(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,8 +108,10 @@ class Children(msgspec.Struct, frozen=True, kw_only=True):
     #: Names of this job's Services; None on an engine whose replicas need none to be reached.
     services: frozenset[str] | None = None
     ports: Ports = Ports()
-    #: False while a gang scheduler has not admitted the job yet.
+    #: False while the engine cannot give the job what its pods must carry, such as ports.
     admitted: bool = True
+    #: None on an engine that places gangs by itself.
+    gangs: Gangs | None = None
     #: The latest progress a replica reported, and the awake clock when it came.
     progress: Progress | None = None
     heartbeat_awake: float | None = None

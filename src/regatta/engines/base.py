@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Protocol
@@ -141,7 +142,7 @@ class MachineView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class EngineError(Exception):
-    """Something the caller can act on. `code` is stable, for machines; the message is for people."""
+    """Something the caller can act on. `code` is stable, for machines; the message for people."""
 
     code = "EngineError"
     status = 400
@@ -196,9 +197,11 @@ class Engine(Protocol):
 
     def resume(self, namespace: str, name: str) -> Job: ...
 
-    def pods(self, namespace: str, name: str) -> list[PodView]: ...
+    def pods(self, namespace: str, name: str) -> builtins.list[PodView]: ...
 
-    def events(self, namespace: str | None, name: str | None, after: int = 0) -> list[EventView]: ...
+    def events(
+        self, namespace: str | None, name: str | None, after: int = 0
+    ) -> builtins.list[EventView]: ...
 
     def logs(self, namespace: str, name: str, query: LogQuery) -> Iterator[LogBatch]:
         """1. Lines of one pod come in order; pods interleave by time within a batch.

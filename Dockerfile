@@ -1,0 +1,32 @@
+# The operator's image. Any base of the Debian family will do, with or without Python.
+#
+#   docker build -t regatta/operator:0.1.0 .
+ARG BASE=python:3.11-slim
+FROM ${BASE} AS build
+
+# Debian keeps venv apart from Python.
+RUN if ! python3 -c 'import ensurepip' 2>/dev/null; then \
+        apt-get update \
+        && apt-get install -y --no-install-recommends python3-venv \
+        && rm -rf /var/lib/apt/lists/*; \
+    fi \
+    && python3 -m venv /opt/regatta
+ENV PATH=/opt/regatta/bin:$PATH
+
+# First what changes seldom: exact versions, checked by their hashes.
+COPY requirements/operator.txt /src/requirements/operator.txt
+RUN pip install --no-cache-dir --require-hashes -r /src/requirements/operator.txt
+
+COPY pyproject.toml README.md LICENSE /src/
+COPY src /src/src
+RUN pip install --no-cache-dir --no-deps /src \
+    && python -m compileall -q /opt/regatta \
+    && pip uninstall --yes --quiet pip setuptools \
+    && regatta operator --help > /dev/null
+
+FROM ${BASE}
+COPY --from=build /opt/regatta /opt/regatta
+ENV PATH=/opt/regatta/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+USER 65532:65532
+ENTRYPOINT ["regatta", "operator"]
+CMD ["--leader-elect"]

@@ -1,0 +1,49 @@
+"""From pressing return to the first line that the first replica prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.jobs import task_job
+from benchmarks.measure import REGATTA, TORCHX, Row, interleaved, milliseconds, until_line
+
+MARKER = "first-line-of-the-replica"
+RUNS = 11
+
+
+def measure(folder: Path, env: dict[str, str]) -> list[Row]:
+    job = task_job(folder, "first-line", ["echo", MARKER])
+
+    def ours() -> float:
+        return until_line([REGATTA, "run", str(job), "--replace"], MARKER, env)
+
+    def theirs() -> float:
+        command = [TORCHX, "run", "--scheduler", "local_cwd", "utils.echo", "--msg", MARKER]
+        return until_line(command, MARKER, env)
+
+    ours()  # the server starts on first use; that is measured on its own
+    warm, torchx = interleaved(RUNS, ours, theirs)
+    rows = [
+        Row(
+            "`run` to the replica's first line",
+            milliseconds(warm),
+            milliseconds(torchx),
+            "TorchX local_cwd",
+            warm / torchx,
+        )
+    ]
+    cold = _cold(job, folder, env)
+    what = "the same, with no server running yet"
+    rows.append(Row(what, milliseconds(cold), milliseconds(torchx), "TorchX", cold / torchx))
+    return rows
+
+
+def _cold(job: Path, folder: Path, env: dict[str, str]) -> float:
+    import subprocess
+
+    samples = []
+    for number in range(3):
+        fresh = {**env, "REGATTA_HOME": str(folder / f"cold-{number}")}
+        samples.append(until_line([REGATTA, "run", str(job)], MARKER, fresh))
+        subprocess.run([REGATTA, "server", "stop"], env=fresh, check=True, capture_output=True)
+    return sorted(samples)[1]

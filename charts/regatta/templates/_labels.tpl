@@ -1,0 +1,46 @@
+{{- define "regatta.labels" -}}
+app.kubernetes.io/name: regatta-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- /* The former paddle-operator's selector, which cannot change on a Deployment that exists. */}}
+{{- define "regatta.selector" -}}
+control-plane: controller-manager
+{{- end }}
+
+{{- /* What the operator may do where its jobs are: a Role's or a ClusterRole's rules. */}}
+{{- define "regatta.rules" -}}
+- apiGroups: [batch.paddlepaddle.org]
+  resources: [paddlejobs]
+  verbs: [get, list, watch, patch, delete]
+- apiGroups: [batch.paddlepaddle.org]
+  resources: [paddlejobs/status]
+  verbs: [patch, update]
+- apiGroups: [batch.paddlepaddle.org]
+  resources: [paddlejobs/finalizers]
+  verbs: [update]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [create, get, list, watch, patch, delete]
+- apiGroups: [""]
+  resources: [services, configmaps]
+  verbs: [create, get, list, watch, delete]
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- if ne .Values.scheduling "native" }}
+- apiGroups: [scheduling.volcano.sh]
+  resources: [podgroups]
+  verbs: [create, get, list, watch, patch, delete]
+{{- end }}
+{{- if ne .Values.scheduling "volcano" }}
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups]
+  verbs: [create, get, list, watch, delete]
+{{- end }}
+{{- end }}

@@ -1,0 +1,1 @@
+"""A folder for the PYTHONPATH of training programs: it holds what they may import, and no more."""

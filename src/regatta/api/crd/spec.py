@@ -1,0 +1,110 @@
+"""The schema of `spec`: the drafts that read a job file, with defaults and a line on each field.
+
+Defaults stand here only for fields that have one spelling. `cleanPodPolicy` is also written
+`cleanPolicy`, and a default on either would contradict a job that says the other; they, and
+`withGloo`, which means something only beside `ps`, are defaulted when the job is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regatta.api.crd import rules
+from regatta.api.crd.structural import Schema, structural
+from regatta.api.crd.template import pod_template
+from regatta.api.job import Intranet, RunPolicy, TaskPort
+from regatta.api.names import LONGEST
+from regatta.api.rules import MAX_TASKS, PORTS_PER_REPLICA
+from regatta.api.schema import SpecDraft
+
+#: For `kubectl explain`. Pod templates have none: they would not fit.
+_EXPLAINED = {
+    "cleanPodPolicy": "When the pods of a finished job are removed. OnCompletion unless set.",
+    "cleanPolicy": "Another spelling of cleanPodPolicy.",
+    "elastic": "Its presence lets the number of workers move between requests and limits.",
+    "heter": "Heter trainers, beside ps.",
+    "intranet": "How replicas name each other: by pod address, by Service, or on the host network.",
+    "mode": "Derived from the roles unless set.",
+    "ps": "Parameter servers. They do not hold the job's completion back.",
+    "runPolicy": "Restarts, deadlines, suspension.",
+    "schedulingPolicy": "The gang, for Volcano or Kubernetes' own gang scheduling.",
+    "tasks": "Roles with names of their own, instead of ps, worker and heter.",
+    "withGloo": "Of jobs with ps: 0 off, 1 workers, 2 workers and servers. 1 unless set.",
+    "worker": "Trains. The job completes when all workers have succeeded.",
+    "completion.minFailed": "So many failed replicas fail the job.",
+    "completion.minSucceeded": "So many succeeded replicas complete it.",
+    "limits": "The most workers that an elastic job grows to.",
+    "replicas": "How many pods.",
+    "requests": "The fewest workers that an elastic job runs with.",
+    "runPolicy.abort": "Ends the job as Aborted.",
+    "runPolicy.activeDeadlineSeconds": "The job fails after so long; waiting and suspension "
+    "do not count.",
+    "runPolicy.backoffLimit": "Failures after which the job is tried again.",
+    "runPolicy.hangTimeoutSeconds": "No progress for so long counts as a failure.",
+    "runPolicy.restartScope": "What starts again after a failure.",
+    "runPolicy.suspend": "Held without pods until it is false again.",
+    "runPolicy.ttlSecondsAfterFinished": "A finished job is deleted after so long.",
+    "schedulingPolicy.minAvailable": "How many pods must start together.",
+    "schedulingPolicy.minResources": "What the gang needs in all.",
+    "schedulingPolicy.priorityClass": "The gang's priority class.",
+    "schedulingPolicy.queue": "Volcano's queue.",
+}
+
+
+def spec_schema() -> Schema:
+    drafted = SpecDraft.model_json_schema()
+    spec = structural(drafted, drafted["$defs"])
+    fields = spec["properties"]
+    fields["intranet"]["default"] = str(Intranet.POD_IP)
+    for role in rules.ROLES:
+        _complete_role(fields[role], rules.of_a_role(role))
+    _complete_tasks(fields["tasks"])
+    policy = fields["runPolicy"]
+    policy["default"] = {}
+    for field in ("suspend", "abort", "backoffLimit", "restartScope"):
+        policy["properties"][field]["default"] = _default(RunPolicy(), field)
+    spec["x-kubernetes-validations"] = [rule.as_validation() for rule in rules.of_the_spec()]
+    _explain(spec)
+    return spec
+
+
+def _complete_role(role: Schema, checks: list[rules.Rule]) -> None:
+    role["required"] = ["replicas"]
+    role["properties"]["template"] = pod_template()
+    role["x-kubernetes-validations"] = [check.as_validation() for check in checks]
+
+
+def _complete_tasks(tasks: Schema) -> None:
+    tasks |= {"minItems": 1, "maxItems": MAX_TASKS}
+    tasks["x-kubernetes-validations"] = [rule.as_validation() for rule in rules.of_the_tasks()]
+    task = tasks["items"]
+    _complete_role(task, rules.of_a_task())
+    task["required"] = ["name", "replicas"]
+    task["properties"]["name"]["maxLength"] = LONGEST
+    ports = task["properties"]["ports"]
+    ports["maxItems"] = PORTS_PER_REPLICA
+    ports["items"]["required"] = ["label"]
+    ports["items"]["properties"]["count"]["default"] = TaskPort(label="").count
+
+
+def _default(struct: Any, field: str) -> Any:
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in field)
+    value = getattr(struct, snake)
+    return str(value) if isinstance(value, str) else value
+
+
+def _explain(spec: Schema) -> None:
+    fields = spec["properties"]
+    for path, line in _EXPLAINED.items():
+        holder, _, field = path.rpartition(".")
+        if holder == "completion":
+            places = [fields["tasks"]["items"]["properties"]["completion"]["properties"]]
+        elif holder:
+            places = [fields[holder]["properties"]]
+        elif field in fields:
+            places = [fields]
+        else:
+            roles = [fields[role] for role in rules.ROLES] + [fields["tasks"]["items"]]
+            places = [role["properties"] for role in roles]
+        for place in places:
+            place[field]["description"] = line

@@ -1,0 +1,161 @@
+"""From a job file to a frozen Job: the way in, step by step."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from regatta.api import advice, defaults, documents, overrides, podrules, podtemplate, rules, schema
+from regatta.api.companions import Companions
+from regatta.api.job import Job
+from regatta.api.limits import capped, check_plain
+from regatta.api.paths import lineage, within
+from regatta.api.problems import InvalidJob, Problem
+from regatta.api.suggestions import shown
+from regatta.api.yaml_reader import Mark, read_documents
+
+NO_COMPANIONS = Companions()
+#: The line of what the command line brought.
+NO_LINE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    job: Job
+    warnings: tuple[Problem, ...] = ()
+    companions: Companions = NO_COMPANIONS
+
+
+def load_job(
+    text: str | bytes,
+    *,
+    source: str = "-",
+    strict: bool = False,
+    name: str | None = None,
+    namespace: str | None = None,
+    env: Mapping[str, str] = {},
+    sets: Sequence[str] = (),
+    volumes: Mapping[str, str] = {},
+) -> Loaded:
+    """Read a job file: one PaddleJob and, if there are any, its companions.
+
+    1. The text becomes documents (`yaml_reader`), the documents a job and companions (`documents`).
+    2. The command line changes the job's document (`overrides`).
+    3. The result is judged as `validate_document` does.
+
+    Raises InvalidJob with every problem at once, each with its line where it has one.
+    """
+    found = documents.sort(read_documents(text), source)
+    document = copy.deepcopy(found.job.value)
+    check_plain(document)
+    written = _identity(document)
+    changed, problems = overrides.apply(
+        document, name=name, namespace=namespace, env=env, sets=sets, volumes=volumes
+    )
+    companions = _follow(found.companions, written, _identity(document))
+    marks = {
+        path: Mark(NO_LINE) if any(within(path, place) for place in changed) else mark
+        for path, mark in found.job.marks.items()
+    } | {place: Mark(NO_LINE) for place in changed}
+    return _judge(document, companions, strict, marks, found.problems + problems)
+
+
+def validate_document(
+    document: object, *, strict: bool = False, companions: Companions = NO_COMPANIONS
+) -> Loaded:
+    """Judge one PaddleJob that is already parsed. Raises InvalidJob with every problem at once."""
+    check_plain(document)
+    if not isinstance(document, dict):
+        raise InvalidJob([Problem("", f"found {shown(document)}; a job is a map with apiVersion, "
+                                  "kind, metadata and spec")])  # fmt: skip
+    return _judge(copy.deepcopy(document), companions, strict, {}, [])
+
+
+def _judge(
+    document: dict[str, Any],
+    companions: Companions,
+    strict: bool,
+    marks: dict[str, Mark],
+    problems: list[Problem],
+) -> Loaded:
+    """Identity, shape, rules, templates, advice: all of them, whatever the first ones find."""
+    document = _without_nulls(document)
+    problems = [*problems, *documents.check_identity(document)]
+    draft, malformed, explained = schema.read(document)
+    problems += malformed
+    problems += _news(rules.check(draft, companions), explained)
+    roles = draft.spec.roles() if draft.spec else {}
+    for path, (_, role) in roles.items():
+        if role.template is None:
+            continue
+        place = f"{path}.template"
+        shape = podtemplate.check_shape(role.template, place, strict=strict, marks=marks)
+        problems += shape
+        told = {problem.path for problem in shape if problem.severity == "error"}
+        problems += _news(podrules.check_meaning(role.template, place), told)
+    problems += advice.advise(draft, companions)
+    placed = [_with_line(problem, marks) for problem in problems]
+    placed.sort(key=lambda problem: problem.line or 0)
+    errors = [problem for problem in placed if problem.severity == "error"]
+    if errors:
+        raise InvalidJob(capped(errors))
+    warnings = capped([problem for problem in placed if problem.severity == "warning"])
+    return Loaded(defaults.build(draft), tuple(warnings), companions)
+
+
+def _without_nulls(value: Any) -> Any:
+    """A key without a value is as good as absent, as it is for an API server."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _news(found: Iterable[Problem], told: set[str]) -> list[Problem]:
+    """What was found, less what only follows from something that is told already."""
+    return [problem for problem in found if told.isdisjoint(lineage(problem.path))]
+
+
+def _with_line(problem: Problem, marks: dict[str, Mark]) -> Problem:
+    if problem.line is not None or ": " in problem.path:
+        return problem
+    for path in lineage(problem.path):
+        if path in marks:
+            return replace(problem, line=marks[path].line or None)
+    return problem
+
+
+def _identity(document: dict[str, Any]) -> tuple[object, object]:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        return None, None
+    return metadata.get("namespace") or defaults.NAMESPACE, metadata.get("name")
+
+
+def _follow(
+    companions: Companions, was: tuple[object, object], now: tuple[object, object]
+) -> Companions:
+    """A job given another name or namespace takes its PodGroup and claims along."""
+    (old_space, old_name), (new_space, new_name) = was, now
+    if was == now or not isinstance(new_space, str) or not isinstance(new_name, str):
+        return companions
+    groups = tuple(
+        msgspec.structs.replace(
+            group, namespace=new_space, name=new_name if group.name == old_name else group.name
+        )
+        if group.namespace == old_space
+        else group
+        for group in companions.pod_groups
+    )
+    claims = tuple(
+        msgspec.structs.replace(claim, namespace=new_space)
+        if claim.namespace == old_space
+        else claim
+        for claim in companions.claims
+    )
+    return msgspec.structs.replace(companions, pod_groups=groups, claims=claims)

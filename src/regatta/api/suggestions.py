@@ -1,0 +1,58 @@
+"""Words for messages: what was found, shortened, and what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable
+
+_LONGEST = 60
+
+
+def closest(word: object, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, whatever its case, underscores or plural."""
+    if not isinstance(word, str) or not word or len(word) > 200:
+        return None
+    folded: dict[str, str] = {}
+    for option in known:
+        folded.setdefault(_fold(option), option)
+    found = difflib.get_close_matches(_fold(word), folded, n=1, cutoff=0.7)
+    return folded[found[0]] if found else None
+
+
+def _fold(word: str) -> str:
+    return word.lower().replace("_", "").replace("-", "")
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """`did you mean x? ` or nothing, to stand before what is allowed."""
+    suggestion = closest(word, known)
+    return f"did you mean {suggestion}? " if suggestion else ""
+
+
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """`a, b and c`; long lists are cut."""
+    every = list(words)
+    if len(every) > 30:
+        return f"{', '.join(every[:30])} and {len(every) - 30} more"
+    if len(every) < 2:
+        return "".join(every)
+    return f"{', '.join(every[:-1])} {last} {every[-1]}"
+
+
+def shown(value: object) -> str:
+    """A value as it stands in a message: as JSON, and never longer than a line."""
+    if isinstance(value, dict):
+        return "a map" if value else "an empty map"
+    if isinstance(value, list):
+        return f"a list of {len(value)}" if value else "an empty list"
+    if value is None:
+        return "nothing"
+    if isinstance(value, str) and len(value) > _LONGEST:
+        start = json.dumps(value[: _LONGEST - 20], ensure_ascii=False)
+        return f"{start}... ({len(value):,} characters)"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def shown_key(key: str) -> str:
+    return key if len(key) <= _LONGEST else f"{key[: _LONGEST - 20]}..."

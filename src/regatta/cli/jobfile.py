@@ -1,0 +1,171 @@
+"""From a command line to a submission: the file's text, what the options change, and the shell.
+
+The file is not understood here; the server does that, so that every door says the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import click
+
+from regatta.cli.outcomes import Exit, Stop
+from regatta.cli.settings import Settings
+from regatta.engines.base import Submission
+
+#: What a job inherits from the shell that submitted it; nothing else.
+INHERITED = ("PATH", "VIRTUAL_ENV", "HOME", "USER", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+#: Tried in this order when a folder is given.
+FILE_NAMES = ("job.yaml", "job.yml", "job.json")
+
+_OPTIONS = (
+    click.argument("file", metavar="FILE", type=click.Path()),
+    click.option("--name", metavar="NAME", help="Run under another name."),
+    click.option("--env", "env", multiple=True, metavar="K=V",
+                 help="Set a variable in every replica."),
+    click.option("--env-file", multiple=True, metavar="FILE",
+                 help="Read such variables from a file."),
+    click.option("--set", "sets", multiple=True, metavar="PATH=VALUE",
+                 help="Change a field of the job, as in spec.worker.replicas=4."),
+    click.option("--volume", "volumes", multiple=True, metavar="NAME=DIR",
+                 help="Use a directory of this machine for a volume."),
+    click.option("--python", metavar="PATH", help="Interpreter that `python` means in the job."),
+    click.option("--workdir", metavar="DIR",
+                 help="Where commands run; the job file's own folder unless given."),
+    click.option("--runtime", type=click.Choice(["none", "docker", "podman"]), default="none",
+                 help="Run images with a container runtime instead of plain processes."),
+    click.option("--no-gpu", is_flag=True, help="Run without the GPUs that the job asks for."),
+    click.option("--no-preflight", is_flag=True,
+                 help="Skip the checks of the training environment."),
+    click.option("--strict", is_flag=True, help="Unknown fields in pod templates are errors."),
+    click.option("--replace", is_flag=True, help="End a live job of the same name first."),
+    click.option("--dry-run", is_flag=True,
+                 help="Print the pods, environment and ports that would be created."),
+)  # fmt: skip
+
+
+def submission_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    return reduce(lambda wrapped, option: option(wrapped), reversed(_OPTIONS), function)
+
+
+def make_submission(settings: Settings, options: Mapping[str, Any]) -> Submission:
+    """A submission from the parsed options above."""
+    text, source, folder = read_job_file(options["file"])
+    env: dict[str, str] = {}
+    for file in options["env_file"]:
+        env.update(read_env_file(Path(file)))
+    env.update(pairs("--env", options["env"]))
+    return Submission(
+        text=text,
+        source=source,
+        name=options["name"],
+        namespace=settings.named_namespace,
+        env=env,
+        sets=tuple(options["sets"]),
+        volumes={
+            name: os.path.abspath(folder)
+            for name, folder in pairs("--volume", options["volumes"]).items()
+        },
+        strict=options["strict"],
+        replace=options["replace"],
+        no_gpu=options["no_gpu"],
+        no_preflight=options["no_preflight"],
+        directory=os.path.abspath(options["workdir"] or folder),
+        shell=shell_variables(os.environ),
+        python=_interpreter(options["python"]),
+        runtime=options["runtime"],
+    )
+
+
+def read_job_file(file: str) -> tuple[str, str, str]:
+    """The text, what to call it in messages, and the folder that its relative paths start at."""
+    if file == "-":
+        return _decoded(sys.stdin.buffer.read(), "standard input"), "-", os.getcwd()
+    path = Path(file)
+    if path.is_dir():
+        found = [path / name for name in FILE_NAMES if (path / name).is_file()]
+        if not found:
+            raise Stop(
+                Exit.INVALID,
+                f"{file} is a folder without a {FILE_NAMES[0]}",
+                "Name the job file itself.",
+            )
+        path = found[0]
+    try:
+        return _decoded(path.read_bytes(), str(path)), str(path), str(path.absolute().parent)
+    except OSError as error:
+        raise Stop(
+            Exit.INVALID,
+            f"{file} cannot be read: {error.strerror}",
+            "Give the path of a job file, a folder that holds job.yaml, or - for standard input.",
+        ) from error
+
+
+def _decoded(raw: bytes, source: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Stop(
+            Exit.INVALID,
+            f"{source} is not UTF-8 text (byte {error.start} is {raw[error.start]:#04x})",
+            "Save the file as UTF-8.",
+        ) from error
+
+
+def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for pair in given:
+        name, sign, value = pair.partition("=")
+        if not sign or not name:
+            raise Stop(
+                Exit.INVALID,
+                f"{option} {pair!r} is not NAME=VALUE",
+                f"Write it as `{option} {name or 'NAME'}=VALUE`.",
+            )
+        found[name] = value
+    return found
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """`K=V` lines; blank lines and `#` lines are skipped, one pair of quotes is removed."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Stop(Exit.INVALID, f"--env-file {path} cannot be read: {error}") from error
+    found = {}
+    for number, line in enumerate(lines, 1):
+        text = line.strip().removeprefix("export ").strip()
+        if not text or text.startswith("#"):
+            continue
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise Stop(
+                Exit.INVALID,
+                f"--env-file {path}, line {number}: {line.strip()!r} is not NAME=VALUE",
+                "Write one NAME=VALUE per line; lines that start with # are comments.",
+            )
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        found[name.strip()] = value
+    return found
+
+
+def shell_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in INHERITED or name.startswith("LC_")
+    }
+
+
+def _interpreter(given: str | None) -> str | None:
+    # A bare name is looked up on the PATH of this shell; a path is relative to this directory.
+    if given is None or os.sep not in given:
+        return given
+    return os.path.abspath(os.path.expanduser(given))

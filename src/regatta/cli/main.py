@@ -1,0 +1,147 @@
+"""The `regatta` command: which verbs there are, and how each one ends.
+
+Start-up time is part of the interface. Verbs are modules that are imported on use; this module
+and what it imports must stay free of pydantic, rich, FastAPI and asyncio.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from regatta.cli.settings import HELP_NAMES, ReaderLeft, Settings, shared_options
+
+VERBS = {
+    "run": "Submit a job, follow its logs, exit with its result.",
+    "submit": "Submit a job and return.",
+    "validate": "Check job files without a server.",
+    "get": "List jobs, or show one.",
+    "describe": "Show everything about a job.",
+    "logs": "Print the logs of a job's replicas.",
+    "stop": "Stop jobs; records and logs stay.",
+    "delete": "Delete jobs with their records and logs.",
+    "scale": "Change a role's number of replicas.",
+    "suspend": "Stop a job's replicas until it is resumed.",
+    "resume": "Let a suspended job run again.",
+    "events": "Show what happened to jobs.",
+    "top": "Show what the machine and its jobs use.",
+    "wait": "Wait until a job is in a given state.",
+    "serve": "Run the server in the foreground.",
+    "server": "Start, stop or look at the background server.",
+    "version": "Print the versions of client and server.",
+    "completion": "Print a shell completion script.",
+}
+
+
+class Verbs(click.Group):
+    """A group that knows its verbs' names and one-line helps without importing them."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"regatta.cli.verbs.{name}").command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        wanted = args[0] if args else ""
+        if wanted and not wanted.startswith("-") and wanted not in VERBS:
+            raise click.UsageError(f"there is no verb {wanted!r}{_nearest(wanted)}", context)
+        return super().resolve_command(context, args)
+
+
+@click.group(cls=Verbs, context_settings=HELP_NAMES, invoke_without_command=True)
+@click.option("--version", "version", is_flag=True, help="Print the version and exit.")
+@click.pass_context
+def cli(context: click.Context, version: bool) -> None:
+    """Runs distributed PaddlePaddle training jobs: one job file, on this machine."""
+    context.ensure_object(Settings)
+    if version:
+        from regatta import __version__
+
+        click.echo(f"regatta {__version__}")
+        context.exit()
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+cli.params += shared_options()
+
+
+def main() -> None:
+    """The entry point: runs the command and exits with its code."""
+    code = run()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _unread()
+    sys.exit(code)
+
+
+def run(args: list[str] | None = None) -> int:
+    """The exit code of a command line. Failures that can be expected become sentences."""
+    settings = Settings()
+    try:
+        # Verbs return their exit code, or nothing when all went well.
+        outcome = cli.main(args, prog_name="regatta", standalone_mode=False, obj=settings)
+        return int(outcome or 0)
+    except click.UsageError as wrong:
+        return _usage(wrong)
+    except click.ClickException as wrong:
+        click.echo(f"error: {wrong.format_message()}", err=True)
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except ReaderLeft:
+        return _unread()
+    except Exception as error:  # noqa: BLE001 - what was not expected is raised again
+        return _expected(error, settings)
+
+
+def _usage(wrong: click.UsageError) -> int:
+    where = wrong.ctx.command_path if wrong.ctx else "regatta"
+    click.echo(f"error: {wrong.format_message()}", err=True)
+    click.echo(f"  `{where} --help` shows how it is used.", err=True)
+    return 2
+
+
+def _expected(error: Exception, settings: Settings) -> int:
+    """Explains an error that callers can act on; raises anything else again."""
+    from regatta.api.problems import InvalidJob
+    from regatta.cli.explain import explain
+    from regatta.cli.outcomes import Stop
+    from regatta.client.errors import ClientError
+    from regatta.engines.base import EngineError
+
+    if not isinstance(error, Stop | ClientError | EngineError | InvalidJob):
+        raise error
+    return explain(error, settings)
+
+
+def _unread() -> int:
+    """Keeps the interpreter's own last flush from complaining about a closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def _nearest(wanted: str) -> str:
+    from difflib import get_close_matches
+
+    close: list[Any] = get_close_matches(wanted, VERBS, n=1, cutoff=0.6)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""Kinds of option values that several verbs take."""
+
+from __future__ import annotations
+
+import click
+
+from regatta.cli.times import parse_duration
+
+
+def duration(text: str) -> float:
+    """For `type=`: seconds, from 30s, 5m, 1h30m."""
+    try:
+        return parse_duration(text)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong)) from wrong

@@ -1,0 +1,1 @@
+"""One file per verb. Each is imported only when its verb is used."""

@@ -1,0 +1,27 @@
+"""`regatta describe`: everything about one job, on one page."""
+
+from __future__ import annotations
+
+from regatta.cli.description import describe_lines
+from regatta.cli.names import job_argument
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import dump, output_option, plain
+from regatta.cli.settings import Settings, pass_settings, verb
+
+
+@verb("describe")
+@job_argument()
+@output_option("json", "yaml")
+@pass_settings
+def command(settings: Settings, name: str, output: str | None) -> Exit:
+    """Show a job's roles, replicas, events, why it waits and why it failed."""
+    client = settings.connect()
+    job = client.get(settings.namespace, name)
+    pods = client.pods(job.namespace, job.name)
+    events = client.events(job.namespace, job.name)
+    if output:
+        whole = {"job": plain(job), "pods": plain(pods), "events": plain(events)}
+        print(dump(whole, output))
+    else:
+        print("\n".join(describe_lines(job, pods, events, settings.paint)))
+    return Exit.OK

@@ -1,0 +1,81 @@
+"""`regatta events`: what happened, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from regatta.cli.ansi import Painted
+from regatta.cli.names import complete_names
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import dump, listing, output_option, plain
+from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.table import Cell, table
+from regatta.cli.times import age, since
+from regatta.engines.base import EventView
+
+HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
+
+
+@verb("events")
+@click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_names)
+@click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
+@click.option("-f", "--follow", is_flag=True, help="Go on and print new events.")
+@output_option("json", "yaml")
+@pass_settings
+def command(
+    settings: Settings,
+    name: str | None,
+    all_namespaces: bool,
+    follow: bool,
+    output: str | None,
+) -> Exit:
+    """Show what happened to job NAME, or to all jobs, oldest first."""
+    namespace = None if all_namespaces else settings.namespace
+    if follow:
+        _follow(settings, namespace, name, output)
+        return Exit.OK
+    client = settings.connect()
+    if name is not None and namespace is not None:
+        client.get(namespace, name)  # a job that does not exist is an error, not an empty list
+    found = client.events(namespace, name)
+    if output:
+        print(dump(listing(found), output))
+    elif found:
+        print("\n".join(table(HEADERS, event_rows(found), settings.paint)))
+    else:
+        click.echo("No events.", err=True)
+    return Exit.OK
+
+
+def event_rows(events: Sequence[EventView]) -> list[list[Cell]]:
+    return [
+        [
+            age(since(event.at)),
+            Painted(event.type, "yellow" if event.type == "Warning" else ""),
+            event.reason,
+            event.job,
+            event.message.partition("\n")[0],
+        ]
+        for event in events
+    ]
+
+
+def _follow(
+    settings: Settings, namespace: str | None, name: str | None, output: str | None
+) -> None:
+    from regatta.client.follow import follow_events
+
+    print_header = output is None
+    for event in follow_events(settings.connect, namespace, name):
+        if not isinstance(event, EventView):
+            continue
+        if output:
+            print(dump(plain(event), output), flush=True)
+            continue
+        widths = (5, 7, 20, 16)
+        headers = HEADERS if print_header else ()
+        print_header = False
+        lines = table(headers, event_rows([event]), settings.paint, widths=widths)
+        print("\n".join(lines), flush=True)

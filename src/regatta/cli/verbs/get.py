@@ -1,0 +1,105 @@
+"""`regatta get`: the jobs there are, one row each."""
+
+from __future__ import annotations
+
+import click
+
+from regatta.api.job import Job
+from regatta.cli import rows
+from regatta.cli.names import complete_names
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import dump, listing, output_option, plain
+from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.table import Cell, column_widths, table
+from regatta.cli.times import now
+
+
+@verb("get")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
+@click.option("-w", "--watch", is_flag=True, help="Go on and print each change.")
+@output_option("wide", "json", "yaml")
+@pass_settings
+def command(
+    settings: Settings,
+    names: tuple[str, ...],
+    all_namespaces: bool,
+    watch: bool,
+    output: str | None,
+) -> Exit:
+    """List jobs, or show the ones that are named.
+
+    PS and WORKER count the replicas that are ready; WORKER counts all replicas of a job that has
+    named tasks instead.
+    """
+    listed = Listing(settings, names, all_namespaces, output)
+    if watch:
+        listed.watch()
+    else:
+        listed.show()
+    return Exit.OK
+
+
+class Listing:
+    def __init__(
+        self, settings: Settings, names: tuple[str, ...], every: bool, output: str | None
+    ) -> None:
+        self._settings = settings
+        self._names = names
+        self._namespace = None if every else settings.namespace
+        self._output = output if output != "wide" else None
+        self._wide = output == "wide"
+        self._every = every
+
+    def show(self) -> None:
+        client = self._settings.connect()
+        if self._names and self._namespace is not None:
+            jobs = [client.get(self._namespace, name) for name in self._names]
+        else:
+            jobs = [job for job in client.jobs(self._namespace) if self._wanted(job)]
+        if self._output:
+            one = len(self._names) == 1 and len(jobs) == 1
+            print(dump(plain(jobs[0]) if one else listing(jobs), self._output))
+        elif jobs:
+            print("\n".join(self._table(jobs)))
+        else:
+            where = "" if self._namespace is None else f" in namespace {self._namespace}"
+            click.echo(f"No jobs{where}. `regatta run FILE` starts one.", err=True)
+
+    def watch(self) -> None:
+        from regatta.client.follow import Synced, watch_jobs
+
+        first: list[Job] = []
+        widths: list[int] | None = None
+        name = self._names[0] if len(self._names) == 1 else None
+        for update in watch_jobs(self._settings.connect, self._namespace, name):
+            if isinstance(update, Synced) and widths is None:
+                widths = self._begin(first)
+            elif isinstance(update, Job) and self._wanted(update):
+                if widths is None:
+                    first.append(update)
+                elif self._output:
+                    print(dump(plain(update), self._output), flush=True)
+                else:
+                    row = self._row(update)
+                    print(table((), [row], self._settings.paint, widths=widths)[0], flush=True)
+
+    def _begin(self, jobs: list[Job]) -> list[int]:
+        if self._output:
+            for job in jobs:
+                print(dump(plain(job), self._output), flush=True)
+        else:
+            print("\n".join(self._table(jobs)), flush=True)
+        return column_widths(self._headers(), [self._row(job) for job in jobs])
+
+    def _wanted(self, job: Job) -> bool:
+        return not self._names or job.name in self._names
+
+    def _table(self, jobs: list[Job]) -> list[str]:
+        return table(self._headers(), [self._row(job) for job in jobs], self._settings.paint)
+
+    def _headers(self) -> list[str]:
+        return rows.headers(wide=self._wide, namespaces=self._every)
+
+    def _row(self, job: Job) -> list[Cell]:
+        return rows.row(job, now(), wide=self._wide, namespaces=self._every)

@@ -1,0 +1,48 @@
+"""`regatta run`: submit, follow, exit with the job's result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from regatta.cli.attached import Attached
+from regatta.cli.dryrun import show_preview
+from regatta.cli.explain import show_problems
+from regatta.cli.jobfile import make_submission, submission_options
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import output_option
+from regatta.cli.overview import plan_lines
+from regatta.cli.rows import handle
+from regatta.cli.settings import Settings, pass_settings, verb
+
+
+@verb("run")
+@submission_options
+@click.option("-d", "--detach", is_flag=True, help="Return once the job is submitted.")
+@output_option("yaml", "json")
+@pass_settings
+def command(
+    settings: Settings, /, detach: bool, dry_run: bool, output: str | None, **options: Any
+) -> Exit:
+    """Submit the job in FILE, follow its logs, and exit with its result.
+
+    FILE is a job file, a folder that holds job.yaml, or - for standard input. A finished job of
+    the same name makes room; a live one is only ended with --replace. Ctrl-C leaves the job
+    running; a second one stops it.
+
+    Exits with 0 only if the job completed: 1 failed, 2 invalid, 3 stopped, 130 detached.
+    """
+    submission = make_submission(settings, options)
+    client = settings.connect()
+    if dry_run:
+        show_preview(client.preview(submission), output, settings)
+        return Exit.OK
+    accepted = client.submit(submission)
+    show_problems(accepted.warnings, settings)
+    print("\n".join(plan_lines(accepted.job, settings.paint)), end="\n\n", flush=True)
+    if detach:
+        job = accepted.job
+        print(f"job {job.name} submitted; `regatta logs -f {handle(job)}` follows it")
+        return Exit.OK
+    return Attached(settings, accepted.job).follow()

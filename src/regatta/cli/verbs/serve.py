@@ -1,0 +1,45 @@
+"""`regatta serve`: the server in the foreground."""
+
+from __future__ import annotations
+
+import click
+
+from regatta.cli.outcomes import Exit, Stop
+from regatta.cli.settings import Settings, pass_settings, verb
+
+
+@verb("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port; a free one unless given."
+)
+@pass_settings
+def command(settings: Settings, host: str, port: int) -> Exit:
+    """Run the server in the foreground, until Ctrl-C. Jobs go on running when it ends.
+
+    Only this machine can reach it unless --host says otherwise. Every request needs the token in
+    the server.token file of the state folder.
+    """
+    from regatta.engines.local.home import open_home
+    from regatta.server.run import ALREADY_SERVED, serve
+
+    home = open_home()
+
+    def ready(address: object) -> None:
+        print(f"serving {address.url}\n  state and token: {home.path}", flush=True)  # type: ignore[attr-defined]
+
+    try:
+        code = serve(home, host=host, port=port, ready=ready)
+    except OSError as error:
+        raise Stop(
+            Exit.INVALID,
+            f"cannot listen on {host} port {port}: {error.strerror}",
+            "Choose another --host or --port; without --port a free one is taken.",
+        ) from error
+    if code == ALREADY_SERVED:
+        raise Stop(
+            Exit.CONFLICT,
+            f"a server already runs on {home.path}",
+            "Use it, or end it with `regatta server stop` first.",
+        )
+    return Exit.OK

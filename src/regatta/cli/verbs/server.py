@@ -1,0 +1,75 @@
+"""`regatta server`: the background server's life."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import dump, output_option, plain
+from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
+from regatta.cli.times import age
+
+
+@click.group("server", context_settings=HELP_NAMES, invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Start, stop or look at the background server of this machine.
+
+    Any command that needs the server starts it; it is restarted when it dies.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@command.command("start", cls=Verb)
+@pass_settings
+def start(settings: Settings) -> Exit:
+    """Start the server, unless it runs already."""
+    info = settings.connect().server()
+    print(f"the server runs at {info.url} (process {info.pid}, version {info.version})")
+    return Exit.OK
+
+
+@command.command("stop", cls=Verb)
+@pass_settings
+def stop(settings: Settings) -> Exit:
+    """Stop the server. Jobs go on running; the next server takes them up again."""
+    from regatta.client.connection import local_files, stop_server
+
+    if settings.server:
+        settings.connect().stop_server()
+        print(f"the server at {settings.server} stops")
+    elif stop_server(local_files()):
+        print("the server has stopped; jobs go on running")
+    else:
+        print("no server was running")
+    return Exit.OK
+
+
+@command.command("status", cls=Verb)
+@output_option("json", "yaml")
+@pass_settings
+def status(settings: Settings, output: str | None) -> Exit:
+    """Show whether the server runs, and where its files are."""
+    from regatta.client.connection import local_files
+    from regatta.client.errors import ServerUnreachable
+
+    files = local_files()
+    try:
+        info = settings.connect(start=False).server()
+    except ServerUnreachable as away:
+        print(f"{away}\n  log: {files.log}", file=sys.stderr)
+        return Exit.UNREACHABLE
+    if output:
+        print(dump(plain(info), output))
+        return Exit.OK
+    kept = "restarted when it dies" if info.guarded else "in the foreground"
+    print(f"running for {age(time.time() - info.started_at)} at {info.url}")
+    print(f"  process: {info.pid}, {kept}")
+    print(f"  version: {info.version}")
+    print(f"  state:   {info.home}")
+    print(f"  log:     {files.log}")
+    return Exit.OK

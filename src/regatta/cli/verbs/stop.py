@@ -1,0 +1,34 @@
+"""`regatta stop`: end jobs, keep their records."""
+
+from __future__ import annotations
+
+import click
+
+from regatta.cli.names import for_each, job_argument, one_or_more
+from regatta.cli.outcomes import Exit
+from regatta.cli.settings import Settings, pass_settings, verb
+
+
+@verb("stop")
+@job_argument(several=True)
+@click.option("--all", "every", is_flag=True, help="Every live job of the namespace.")
+@pass_settings
+def command(settings: Settings, names: tuple[str, ...], every: bool) -> Exit:
+    """Stop jobs: their processes end, records and logs stay.
+
+    On a finished job, ends the servers that it left running.
+    """
+    one_or_more(names, every, "stop")
+    client = settings.connect()
+    if every:
+        live = [job.name for job in client.jobs(settings.namespace) if not job.finished]
+        if not live:
+            print("No live jobs.")
+        names = tuple(live)
+
+    def stop(name: str) -> None:
+        job = client.stop(settings.namespace, name)
+        ended = f"what job {name} left running" if job.finished else f"job {name}"
+        print(f"stopping {ended}", flush=True)
+
+    return for_each(list(names), stop, settings)

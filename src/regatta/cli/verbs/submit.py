@@ -1,0 +1,52 @@
+"""`regatta submit`: hand a job in, and perhaps wait for its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from regatta.cli.dryrun import show_preview
+from regatta.cli.explain import show_problems
+from regatta.cli.jobfile import make_submission, submission_options
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import dump, output_option, plain
+from regatta.cli.overview import ending_lines
+from regatta.cli.rows import handle
+from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.waiting import wait_for
+
+
+@verb("submit")
+@submission_options
+@click.option("--wait", is_flag=True, help="Wait for the job's end and exit with its result.")
+@output_option("yaml", "json")
+@pass_settings
+def command(
+    settings: Settings, /, wait: bool, dry_run: bool, output: str | None, **options: Any
+) -> Exit:
+    """Submit the job in FILE and return.
+
+    FILE is a job file, a folder that holds job.yaml, or - for standard input.
+    """
+    submission = make_submission(settings, options)
+    client = settings.connect()
+    if dry_run:
+        show_preview(client.preview(submission), output, settings)
+        return Exit.OK
+    accepted = client.submit(submission)
+    show_problems(accepted.warnings, settings)
+    job = accepted.job
+    if output:
+        print(dump(plain(job), output), flush=True)
+    else:
+        print(f"job {job.name} submitted", flush=True)
+        if not wait:
+            print(f"  follow it:  regatta logs -f {handle(job)}")
+            print(f"  stop it:    regatta stop {handle(job)}")
+    if not wait:
+        return Exit.OK
+    ended, code = wait_for(settings, job.namespace, job.name, "finished", None)
+    if ended is not None and not output:
+        print("\n".join(ending_lines(ended, settings.paint)))
+    return code

@@ -1,0 +1,22 @@
+"""`regatta suspend`: stop replicas and keep the job."""
+
+from __future__ import annotations
+
+from regatta.cli.names import for_each, job_argument, one_or_more
+from regatta.cli.outcomes import Exit
+from regatta.cli.settings import Settings, pass_settings, verb
+
+
+@verb("suspend")
+@job_argument(several=True)
+@pass_settings
+def command(settings: Settings, names: tuple[str, ...]) -> Exit:
+    """Stop the replicas of jobs and give their resources back, until they are resumed."""
+    one_or_more(names, False, "suspend")
+    client = settings.connect()
+
+    def suspend(name: str) -> None:
+        client.suspend(settings.namespace, name)
+        print(f"job {name} suspended", flush=True)
+
+    return for_each(list(names), suspend, settings)

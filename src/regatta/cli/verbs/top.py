@@ -1,0 +1,96 @@
+"""`regatta top`: what the machine has, what jobs hold, and what they really use."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from regatta.api.job import Job
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import dump, output_option, plain
+from regatta.cli.rows import phase_of
+from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.table import Cell, table
+from regatta.cli.times import size
+from regatta.client.client import Client
+from regatta.engines.base import MachineView, PodView
+
+REFRESH_SECONDS = 2.0
+
+
+@verb("top")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
+@click.option("-w", "--watch", is_flag=True, help="Refresh every two seconds.")
+@output_option("json", "yaml")
+@pass_settings
+def command(settings: Settings, all_namespaces: bool, watch: bool, output: str | None) -> Exit:
+    """Show what the machine has, what jobs hold of it, and what their replicas use now."""
+    client = settings.connect()
+    while True:
+        machine, usage = _look(client, None if all_namespaces else settings.namespace)
+        if output:
+            replicas = [
+                {"job": job.name, "namespace": job.namespace, "pods": plain(pods)}
+                for job, pods in usage
+            ]
+            print(dump({"machine": plain(machine), "jobs": replicas}, output), flush=True)
+        else:
+            lines = [*machine_lines(machine, settings), "", *usage_lines(usage, settings)]
+            if watch and settings.terminal:
+                sys.stdout.write("\x1b[H\x1b[2J")
+            print("\n".join(lines), flush=True)
+        if not watch:
+            return Exit.OK
+        time.sleep(REFRESH_SECONDS)
+
+
+def machine_lines(machine: MachineView, settings: Settings) -> list[str]:
+    gpus = len(machine.gpus)
+    rows: list[list[Cell]] = [
+        ["cpu", f"{machine.cpus:g}", f"{machine.cpus_held:g}", f"{machine.cpu_percent:.0f}%"],
+        [
+            "memory",
+            size(machine.memory_bytes),
+            size(machine.memory_held),
+            size(machine.memory_used),
+        ],
+        ["gpu", str(gpus), str(machine.gpus_held), "-"],
+        ["replicas", str(machine.pods), str(machine.pods_held), "-"],
+    ]
+    return table(("MACHINE", "TOTAL", "HELD", "USED"), rows, settings.paint)
+
+
+def usage_lines(usage: list[tuple[Job, list[PodView]]], settings: Settings) -> list[str]:
+    rows: list[list[Cell]] = [
+        [
+            job.name,
+            f"{pod.role}-{pod.index}",
+            pod.phase,
+            "-" if pod.cpu_percent is None else f"{pod.cpu_percent:.0f}%",
+            size(pod.memory_bytes),
+            ",".join(pod.gpus) or "-",
+        ]
+        for job, pods in usage
+        for pod in pods
+    ]
+    if not rows:
+        return ["No replica is running."]
+    return table(("JOB", "REPLICA", "STATE", "CPU", "MEMORY", "GPU"), rows, settings.paint)
+
+
+def _look(
+    client: Client, namespace: str | None
+) -> tuple[MachineView, list[tuple[Job, list[PodView]]]]:
+    """Only jobs that may have something running: finished ones can have left servers behind."""
+    usage = []
+    for job in client.jobs(namespace):
+        running = any(role.running or role.starting for role in job.status.roles().values())
+        if job.finished and not running and phase_of(job) != "Completed":
+            continue
+        pods = [pod for pod in client.pods(job.namespace, job.name) if pod.current]
+        alive = [pod for pod in pods if pod.phase in ("Running", "Starting")]
+        if alive:
+            usage.append((job, alive))
+    return client.machine(), usage

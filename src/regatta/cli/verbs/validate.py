@@ -1,0 +1,71 @@
+"""`regatta validate`: every problem of a job file, without a server."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from regatta.api.problems import InvalidJob, Problem
+from regatta.cli.explain import show_problems
+from regatta.cli.jobfile import pairs, read_job_file
+from regatta.cli.outcomes import Exit, invalid_message
+from regatta.cli.output import dump, output_option, plain
+from regatta.cli.settings import Settings, pass_settings, verb
+
+
+@verb("validate")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.option("--strict", is_flag=True, help="Unknown fields in pod templates are errors.")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change a field first.")
+@click.option("--env", "env", multiple=True, metavar="K=V", help="Set a variable first.")
+@click.option("--name", metavar="NAME", help="Check under another name.")
+@output_option("json", "yaml")
+@pass_settings
+def command(
+    settings: Settings,
+    files: tuple[str, ...],
+    strict: bool,
+    sets: tuple[str, ...],
+    env: tuple[str, ...],
+    name: str | None,
+    output: str | None,
+) -> Exit:
+    """Check job files and print every problem with its place. Needs no server.
+
+    Exits with 0 when all files are good (warnings allowed), else with 2.
+    """
+    results = []
+    for file in files:
+        overrides = {"name": name, "sets": sets, "env": pairs("--env", env)}
+        results.append((file, *_check(file, strict, overrides)))
+    if output:
+        shown = [
+            {"file": file, "valid": valid, "problems": plain(problems)}
+            for file, valid, problems, _ in results
+        ]
+        print(dump(shown if len(shown) > 1 else shown[0], output))
+    else:
+        for file, valid, problems, about in results:
+            sys.stdout.flush()
+            if valid:
+                print(f"{file}: {about}", flush=True)
+            else:
+                print(f"{file}: {invalid_message(problems)}", file=sys.stderr)
+            show_problems(problems, settings)
+    return Exit.OK if all(valid for _, valid, _, _ in results) else Exit.INVALID
+
+
+def _check(file: str, strict: bool, overrides: dict[str, Any]) -> tuple[bool, list[Problem], str]:
+    from regatta.api.load import load_job
+
+    text, source, _ = read_job_file(file)
+    try:
+        loaded = load_job(text, source=source, strict=strict, **overrides)
+    except InvalidJob as invalid:
+        return False, invalid.problems, ""
+    spec = loaded.job.spec
+    count = spec.replicas
+    about = f"valid, a {spec.mode} job of {count} replica{'' if count == 1 else 's'}"
+    return True, list(loaded.warnings), about

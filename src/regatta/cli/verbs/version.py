@@ -1,0 +1,25 @@
+"""`regatta version`: of the client, and of the server if one runs."""
+
+from __future__ import annotations
+
+from regatta import __version__
+from regatta.cli.outcomes import Exit
+from regatta.cli.output import dump, output_option
+from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.client.errors import ClientError
+
+
+@verb("version")
+@output_option("json", "yaml")
+@pass_settings
+def command(settings: Settings, output: str | None) -> Exit:
+    """Print the versions of client and server. Starts no server."""
+    try:
+        server = settings.connect(start=False).server().version
+    except ClientError:
+        server = None
+    if output:
+        print(dump({"client": __version__, "server": server}, output))
+    else:
+        print(f"client {__version__}\nserver {server or 'not running'}")
+    return Exit.OK

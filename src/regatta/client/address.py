@@ -1,0 +1,101 @@
+"""Where this machine's server is, and the word that opens it.
+
+The server writes these files and its clients read them, so they live in the lower of the two
+rooms. All sit in the machine's state folder, which only its owner may enter:
+
+    server.json      url, process and version of the server that runs now
+    server.token     the bearer token, 0600, kept across restarts
+    server.lock      held by the server for its life: there is never a second one
+    guardian.lock    held by the process that restarts the server
+    starting.lock    held by the client that starts a server, while it waits for it
+    server.log       what server and guardian print
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+
+class Address(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    url: str
+    pid: int
+    version: str
+    #: Seconds since the epoch.
+    started_at: float = 0.0
+
+
+class ServerFiles:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.address = folder / "server.json"
+        self.token_file = folder / "server.token"
+        self.server_lock = folder / "server.lock"
+        self.guardian_lock = folder / "guardian.lock"
+        self.starting_lock = folder / "starting.lock"
+        self.log = folder / "server.log"
+
+    def read(self) -> Address | None:
+        """The address last written, whether or not anybody still answers there."""
+        try:
+            return msgspec.json.decode(self.address.read_bytes(), type=Address)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def write(self, address: Address) -> None:
+        draft = self.address.with_suffix(f".{os.getpid()}")
+        draft.write_bytes(msgspec.json.encode(address))
+        draft.replace(self.address)
+
+    def forget(self) -> None:
+        """Says that no server is wanted: a guardian that finds no address does not restart one."""
+        self.address.unlink(missing_ok=True)
+
+    def token(self) -> str:
+        """The token, made on first use. Two makers agree: only one creation can succeed."""
+        try:
+            return self._read_token()
+        except FileNotFoundError:
+            pass
+        draft = self.token_file.with_suffix(f".{os.getpid()}.{secrets.token_hex(4)}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+        with suppress(FileExistsError):
+            os.link(draft, self.token_file)
+        draft.unlink()
+        return self._read_token()
+
+    def _read_token(self) -> str:
+        return self.token_file.read_text(encoding="ascii").strip()
+
+
+class FileLock:
+    """A lock that the kernel lets go of when its holder dies, however it dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def take(self, *, wait: bool = False) -> bool:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

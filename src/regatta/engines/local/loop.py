@@ -1,0 +1,357 @@
+"""The engine's one thread: it notices, asks the brain, writes the answer down, carries it out.
+
+Level-triggered: a job is looked at because something about it may have changed, and what happens
+depends only on how things are. One turn is one transaction for all jobs that need a look, with
+processes started and signalled after it is safe on disk. Nothing here decides about a job.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from regatta.api.job import RestartScope
+from regatta.controller.plan import Event, Instant
+from regatta.controller.reconcile import reconcile
+from regatta.controller.world import Exit, PodPhase
+from regatta.engines.local.apply import apply_plan, delete_pod
+from regatta.engines.local.binding import Bound, bind_pods, reserve_places, schedule
+from regatta.engines.local.building import build_pod_run
+from regatta.engines.local.clock import Clock
+from regatta.engines.local.heartbeats import Heartbeats
+from regatta.engines.local.home import Home
+from regatta.engines.local.ledger import Ledger, places_needed, wanted_by
+from regatta.engines.local.machine import Machine
+from regatta.engines.local.observe import children
+from regatta.engines.local.processes import Processes
+from regatta.engines.local.records import JobRecord, PodRecord
+from regatta.engines.local.recovery import jobs_to_look_at
+from regatta.engines.local.runspec import RunSpec, run_folder
+from regatta.engines.local.runtime import RunPhase, RunState, Runtime
+from regatta.engines.local.store import Store
+from regatta.engines.local.timers import Timers
+from regatta.engines.local.writes import Transaction
+
+log = logging.getLogger(__name__)
+
+#: How soon a starting replica is looked at again; its running tells nobody.
+STARTING_LOOK = 0.02
+#: How often running replicas are looked at for progress and restarts in place.
+PULSE = 1.0
+#: Sleep no longer than this, so that the awake clock is kept and a wall clock that jumped is seen.
+LONGEST_SLEEP = 10.0
+#: How soon a folder that could not be removed is tried again.
+RUBBISH_LOOK = 0.1
+#: Between refreshed explanations of a long queue.
+EXPLAIN_AGAIN = 1.0
+#: A job whose plan does not settle in so many rounds is looked at again a little later.
+ROUNDS = 20
+#: A job whose pass failed by a mistake of ours, or a store that cannot be written.
+RETRY = 5.0
+
+#: How soon GPUs that another program holds are looked at again; their release tells nobody.
+GPU_LOOK = 0.2
+WAITS_FOR_GPUS = "waits for GPUs that another program on this machine still holds"
+
+#: Ends that are no fault of the program, by the supervisor's reason.
+DISRUPTIONS = {"PortTaken": "a port was taken by somebody else", "GpuTaken": "a GPU was taken"}
+
+
+class Loop:
+    def __init__(
+        self, home: Home, store: Store, runtime: Runtime, machine: Machine, clock: Clock
+    ) -> None:
+        self._home, self._store, self._machine, self._clock = home, store, machine, clock
+        self.ledger = Ledger()
+        self._processes = Processes(runtime)
+        self._heartbeats = Heartbeats()
+        self._timers = Timers()
+        self._dirty: set[str] = set()
+        self._dirty_lock = threading.Lock()
+        self._closing = False
+        self._pulse_due = self._explain_due = clock.monotonic()
+        self._explanations_stale = False
+        self._drift: float | None = None
+        #: Pods whose rows say more than has been carried out, gathered during a transaction.
+        self._todo: dict[str, PodRecord] = {}
+        #: Jobs removed in this transaction, and removed jobs whose folders are still there.
+        self._removed: set[str] = set()
+        self._rubbish: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="regatta-engine", daemon=True)
+
+    # Called from other threads
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def prime(self, records: Iterable[JobRecord]) -> None:
+        """Before the first turn: who holds what, so that nothing is given away twice."""
+        read = self._store.read
+        for record in records:
+            reserved = read.reservation(record.uid) is not None
+            self.ledger.note(record, read.pods(record.uid), reserved)
+            self.look_at(record.uid)
+
+    def look_at(self, *job_uids: str) -> None:
+        with self._dirty_lock:
+            self._dirty.update(job_uids)
+        self._processes.wake()
+
+    def close(self) -> None:
+        """Stop deciding. What runs, runs on."""
+        self._closing = True
+        if self._thread.is_alive():
+            self._processes.wake()
+            self._thread.join()
+        self._processes.close()
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._processes.wait(self._sleep())
+            if self._closing:
+                return
+            try:
+                self.turn()
+            except Exception:
+                # A full disk, or a mistake of ours: the jobs of others must go on after it.
+                log.exception("a turn failed; looking at everything again in %s s", RETRY)
+                self._start_over()
+
+    def _start_over(self) -> None:
+        self._processes.wait(RETRY)
+        self.ledger.clear()
+        try:
+            self.prime(jobs_to_look_at(self._store.read))
+        except sqlite3.Error:
+            log.exception("the job database cannot be read")
+
+    def _sleep(self) -> float:
+        if self._dirty:
+            return 0.0
+        now = self._clock.monotonic()
+        due = [now + LONGEST_SLEEP]
+        if self._processes.any_starting:
+            due.append(now + STARTING_LOOK)
+        if len(self._processes):
+            due.append(self._pulse_due)
+        if self._rubbish:
+            due.append(now + RUBBISH_LOOK)
+        if self._explanations_stale:
+            due.append(self._explain_due)
+        timer = self._timers.next()
+        if timer is not None:
+            due.append(timer)
+        return max(min(due) - now, 0.0)
+
+    def turn(self) -> None:
+        """Notice everything that is new, and answer it."""
+        now, tick = self._clock.now(), self._clock.monotonic()
+        pulse = tick >= self._pulse_due
+        if pulse:
+            self._pulse_due = tick + PULSE
+        news = self._processes.look(everybody=pulse)
+        with self._dirty_lock:
+            dirty, self._dirty = self._dirty, set()
+        dirty |= self._due(now, tick)
+        if pulse:
+            running = [(w.job, w.folder) for w in self._processes.running()]
+            dirty |= self._heartbeats.look(running, now.awake)
+        explain = self._explanations_stale and tick >= self._explain_due
+        if not (news or dirty or explain):
+            self._remove_rubbish()
+            return
+        self._todo.clear()
+        self._removed.clear()
+        ended: list[str] = []
+        with self._store.write() as tx:
+            for pod_uid, state in news:
+                dirty |= self._record(tx, pod_uid, state, now, ended)
+            self._settle(tx, dirty, now, explain)
+            # With every write, so that no recorded time is ever ahead of the clock.
+            tx.set_counter("awake", now.awake)
+        self._processes.forget(ended)
+        self._rubbish |= self._removed
+        self._carry_out()
+
+    def _due(self, now: Instant, tick: float) -> set[str]:
+        """Jobs whose timers are due: all of them when the machine slept or its clock was set."""
+        drift = now.wall.timestamp() - tick
+        jumped = self._drift is not None and abs(drift - self._drift) > 1.0
+        self._drift = drift
+        return self._timers.take_all() if jumped else self._timers.take_due(tick)
+
+    def _settle(self, tx: Transaction, dirty: set[str], now: Instant, explain: bool) -> None:
+        """Ask the brain about each job, and the scheduler about the queue, until all is quiet."""
+        rounds: dict[str, int] = {}
+        while True:
+            while dirty:
+                uid = dirty.pop()
+                rounds[uid] = rounds.get(uid, 0) + 1
+                if rounds[uid] > ROUNDS:
+                    log.error("job %s does not settle", uid)
+                    self._timers.set_due(uid, self._clock.monotonic() + 0.2)
+                elif self._safely(tx, uid, now):
+                    dirty.add(uid)
+            dirty, self._explanations_stale = schedule(
+                tx, self.ledger, self._machine, explain_again=explain
+            )
+            if explain:
+                self._explain_due = self._clock.monotonic() + EXPLAIN_AGAIN
+                explain = False
+            if not dirty:
+                return
+
+    def _safely(self, tx: Transaction, uid: str, now: Instant) -> bool:
+        """One job's trouble must not stop the others."""
+        try:
+            with tx.savepoint():
+                return self._look_at_job(tx, uid, now)
+        except sqlite3.OperationalError:
+            raise  # the store's trouble (a full disk), not this job's
+        except Exception:
+            log.exception("job %s could not be looked at; trying again in %s s", uid, RETRY)
+            self._timers.set_due(uid, self._clock.monotonic() + RETRY)
+            return False
+
+    def _look_at_job(self, tx: Transaction, uid: str, now: Instant) -> bool:
+        """Observe, ask the brain, write its plan. True when another look is needed."""
+        record = tx.job(uid)
+        if record is None:
+            self._forget(uid)
+            return False
+        pods, reservation = tx.pods(uid), tx.reservation(uid)
+        beat = self._heartbeats.of(uid)
+        revisions = tx.revisions(uid)
+        seen = children(record, pods, revisions, reservation, beat.progress, beat.awake)
+        plan = reconcile(record.job, seen, now)
+        again = apply_plan(tx, record, plan, now)
+        due = None if plan.look_again is None else self._clock.monotonic() + plan.look_again
+        self._timers.set_due(uid, due)
+        if again:
+            record = tx.job(uid) or record
+            pods = tx.pods(uid)
+        if record.shape is not None and wanted_by(record.job) is None:
+            tx.set_shape(uid, None)  # ending or suspended: it holds only what still lives
+            record = replace(record, shape=None)
+        entry = self.ledger.note(record, pods, reservation is not None)
+        bound = bind_pods(tx, record, pods, self.ledger, self._machine)
+        if bound is Bound.LATER:
+            self._timers.set_due(uid, self._clock.monotonic() + GPU_LOOK)
+            again |= tx.set_waiting(uid, WAITS_FOR_GPUS)
+        if bound is Bound.SOME:
+            pods, again = tx.pods(uid), True
+            entry = self.ledger.note(record, pods)  # the next job must see these GPUs as taken
+        again |= self._intend_starts(tx, record, pods)
+        if again:
+            return True
+        if record.job.finished and not entry.live:
+            tx.drop_reservation(uid)
+            self._heartbeats.forget(uid)
+        self._note_todo(pods)
+        if record.job.deleting:
+            self._remove_when_empty(tx, record, pods, now)
+        return False
+
+    def _intend_starts(self, tx: Transaction, record: JobRecord, pods: Iterable[PodRecord]) -> bool:
+        """A bound pod starts once the environment it names exists."""
+        ready = [
+            pod
+            for pod in pods
+            if pod.bound and pod.run == 0 and not (pod.over or pod.stopping or pod.deleting)
+        ]
+        if not ready:
+            return False
+        revisions = tx.revisions(record.uid)
+        starting = [pod for pod in ready if pod.revision in revisions]
+        for pod in starting:
+            tx.intend_start(pod.uid)
+        return bool(starting)
+
+    def _note_todo(self, pods: Iterable[PodRecord]) -> None:
+        for pod in pods:
+            if pod.alive and self._processes.needs_attention(pod):
+                self._todo[pod.uid] = pod
+
+    def _remove_when_empty(
+        self, tx: Transaction, record: JobRecord, pods: list[PodRecord], now: Instant
+    ) -> None:
+        for pod in pods:
+            delete_pod(tx, pod, now.wall)
+        if not tx.has_live_pods(record.uid):
+            tx.remove_job(record.uid)
+            self._forget(record.uid)
+            self._removed.add(record.uid)
+
+    def _forget(self, uid: str) -> None:
+        self.ledger.forget(uid)
+        self._timers.set_due(uid, None)
+        self._heartbeats.forget(uid)
+
+    # Processes
+
+    def _record(
+        self, tx: Transaction, pod_uid: str, state: RunState, now: Instant, ended: list[str]
+    ) -> set[str]:
+        """Write what became of a run; the job to look at."""
+        pod = tx.pod(pod_uid)
+        if pod is None or pod.over:
+            ended.append(pod_uid)
+            return set()
+        if state.phase is RunPhase.EXITED:
+            end = state.exit or Exit(code=None, reason="Unknown", message="it left no exit record")
+            disruption = "" if pod.stopping else DISRUPTIONS.get(end.reason, "")
+            if state.started_at is not None:
+                tx.set_started(pod.uid, pod.phase, state.started_at, state.restarts)
+            tx.set_exit(pod, end, now.wall, state.restarts, disruption)
+            if end.reason == "PortTaken":
+                self._reserve_anew(tx, pod)
+            self._heartbeats.forget_run(pod.job_uid, self._folder(pod))
+            ended.append(pod.uid)
+        else:
+            started = state.phase is RunPhase.RUNNING and not state.in_init
+            phase = PodPhase.RUNNING if started else PodPhase.STARTING
+            tx.set_started(pod.uid, phase, state.started_at, state.restarts)
+        return {pod.job_uid}
+
+    def _reserve_anew(self, tx: Transaction, pod: PodRecord) -> None:
+        """Somebody took a port of ours: the next attempt gets others."""
+        record = tx.job(pod.job_uid)
+        if record is None or record.job.spec.run_policy.restart_scope is not RestartScope.JOB:
+            return  # its peers keep their environment, which tells these ports
+        reserve_places(tx, record.uid, places_needed(record.job), anew=True)
+        message = f"{pod.name}: {pod.ports} is in use by another program; taking other ports"
+        tx.add_event(
+            record.uid,
+            Event(type="Warning", reason="PortTaken", message=message),
+            self._clock.now().wall,
+        )
+
+    def _carry_out(self) -> None:
+        for pod in self._todo.values():
+            try:
+                self._processes.carry_out(pod, self._folder(pod), self._build)
+            except OSError:
+                log.exception("%s: cannot be started or stopped now", pod.name)
+                self._timers.set_due(pod.job_uid, self._clock.monotonic() + RETRY)
+        self._remove_rubbish()
+
+    def _remove_rubbish(self) -> None:
+        """A supervisor that has just told its end may still write; then it is tried again."""
+        for uid in list(self._rubbish):
+            shutil.rmtree(self._home.job(uid), ignore_errors=True)
+            if not self._home.job(uid).exists():
+                self._rubbish.discard(uid)
+
+    def _build(self, pod: PodRecord) -> RunSpec:
+        return build_pod_run(self._store.read, pod, self._folder(pod))
+
+    def _folder(self, pod: PodRecord) -> Path:
+        return run_folder(self._home.pod(pod.job_uid, pod.uid), max(pod.run, 1))

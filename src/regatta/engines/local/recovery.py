@@ -1,0 +1,66 @@
+"""What an engine does before its first turn: find out what the last one left.
+
+There is no clean shutdown to hope for; being killed at any instant is the normal end of a server.
+The store says what should be, the run folders say what is, and the loop's first turn makes them
+agree. Here only the leftovers that no row knows of are ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from pathlib import Path
+
+from regatta.engines.local.home import Home
+from regatta.engines.local.queries import Queries
+from regatta.engines.local.records import JobRecord
+from regatta.engines.local.runtime import RunPhase, Runtime
+
+log = logging.getLogger(__name__)
+
+#: What is stopped with no grace is over well before this.
+PATIENCE = 5.0
+
+
+def jobs_to_look_at(read: Queries) -> list[JobRecord]:
+    """All but those that are finished, have nothing running and no time to live."""
+    records = {record.uid: record for record in read.unfinished()}
+    uids = [pod.job_uid for pod in read.pods_not_over()] + read.finished_with_timer()
+    for uid in uids:
+        if uid not in records:
+            record = read.job(uid)
+            if record is not None:
+                records[uid] = record
+    return list(records.values())
+
+
+def sweep_leftovers(home: Home, read: Queries, runtime: Runtime) -> int:
+    """End and remove what belongs to jobs of this home that were removed from the store."""
+    known = set(read.job_uids())
+    strangers = [folder for folder in _folders(home.path / "jobs") if folder.name not in known]
+    for folder in strangers:
+        for pod in _folders(folder / "pods"):
+            for run in _folders(pod / "runs"):
+                runtime.stop(run, 0)
+                _wait_for_end(runtime, run)
+                runtime.sweep(f"{pod.name}/{run.name}")
+        log.info("removing what is left of deleted job %s", folder.name)
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(strangers)
+
+
+def _wait_for_end(runtime: Runtime, run: Path) -> None:
+    """A supervisor that is still writing would leave part of the folder behind."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if runtime.inspect(run).phase not in (RunPhase.RUNNING, RunPhase.STARTING):
+            return
+        time.sleep(0.01)
+
+
+def _folders(parent: Path) -> list[Path]:
+    try:
+        return [entry for entry in parent.iterdir() if entry.is_dir()]
+    except OSError:
+        return []

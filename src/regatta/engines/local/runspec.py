@@ -1,0 +1,117 @@
+"""What one run of one replica is: the file that the engine writes and its supervisor reads.
+
+A run folder holds `run.json` (this), `claim` (locked while the supervisor lives), `state.json`,
+`stop.json`, `exit.json`, `logs/` and `volumes/`. A pod's folder holds its runs as `runs/<n>`.
+The supervisor has no msgspec: it reads the JSON, so field names here are its contract.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from regatta.controller.world import PORTS_PER_REPLICA
+
+RUN_FILE = "run.json"
+CLAIM_FILE = "claim"
+STATE_FILE = "state.json"
+STOP_FILE = "stop.json"
+EXIT_FILE = "exit.json"
+LOGS_FOLDER = "logs"
+VOLUMES_FOLDER = "volumes"
+PADDLE_LOGS_FOLDER = "paddle"
+PROGRESS_FILE = "progress.jsonl"
+
+MIB = 1024 * 1024
+
+
+def run_folder(pod_folder: Path, run: int) -> Path:
+    return pod_folder / "runs" / str(run)
+
+
+class Mount(msgspec.Struct, frozen=True, kw_only=True):
+    """A directory (or file) that the replica sees at another path."""
+
+    source: str
+    target: str
+    read_only: bool = False
+    #: The volume's name in the pod, for the `--volume name=dir` of an error message.
+    volume: str = ""
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """One container of the pod, as a process."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    mounts: tuple[Mount, ...] = ()
+    #: A command that ends what killing the process does not (a container outlives its client).
+    cleanup: tuple[str, ...] = ()
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that the supervisor holds as an abstract unix socket while the run lives.
+
+    Abstract names belong to the network namespace, as ports do, and vanish with their holder: two
+    state folders, or two users, never hold the same block.
+    """
+
+    name: str
+    #: `port` or `gpu`: which reason (PortTaken, GpuTaken) a taken hold gives.
+    kind: str
+    #: Ports to try by binding as well, first and count: a foreign server may listen there.
+    first_port: int = 0
+    ports: int = 0
+
+
+def port_hold(base: int, count: int = PORTS_PER_REPLICA) -> Hold:
+    return Hold(name=f"regatta-ports-{base}", kind="port", first_port=base, ports=count)
+
+
+def gpu_hold(device: str) -> Hold:
+    return Hold(name=f"regatta-gpu-{device}", kind="gpu")
+
+
+class LogLimits(msgspec.Struct, frozen=True, kw_only=True):
+    segment_bytes: int = 8 * MIB
+    segments: int = 8
+
+
+class BackOff(msgspec.Struct, frozen=True, kw_only=True):
+    """The kubelet's: the pause doubles from base to limit, and a long run resets it."""
+
+    base_seconds: float = 10.0
+    limit_seconds: float = 300.0
+    reset_seconds: float = 600.0
+
+
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
+    #: `<pod uid>/<run>`, carried by every process of the replica as REGATTA_RUN.
+    run_id: str
+    pod: str
+    #: Absolute path of the run folder.
+    folder: str
+    init: tuple[Process, ...] = ()
+    #: They run together; the first decides the exit.
+    containers: tuple[Process, ...]
+    #: Never, OnFailure or Always, in place.
+    restart_policy: str = "Never"
+    back_off: BackOff = BackOff()
+    grace_seconds: float = 30.0
+    holds: tuple[Hold, ...] = ()
+    log_limits: LogLimits = LogLimits()
+    #: Folders whose `workerlog.<n>` files (n >= 1) belong to the replica's log.
+    tail_folders: tuple[str, ...] = ()
+    #: Made before the supervisor starts: what emptyDir volumes and Paddle's logs need.
+    make_folders: tuple[str, ...] = ()
+
+    @property
+    def log_folder(self) -> Path:
+        return Path(self.folder) / LOGS_FOLDER
+
+
+encode_run = msgspec.json.Encoder().encode
+decode_run = msgspec.json.Decoder(RunSpec).decode

@@ -1,0 +1,361 @@
+"""The life of one replica on this machine, from claim to exit.
+
+    claim → holds → init processes in order → containers together, again as the policy says
+          → the first has ended: end the tree, drain the pipes → exit.json
+
+An exit is what `waitpid` says, never the end of a pipe: orphans hold pipes open. A stop is read
+from `stop.json`, which is there before the signal comes; so a stop that comes at any moment, even
+before this program ran, is a stop. (On a full disk the signal comes alone.) If this program is
+killed, its lock is free and no exit.json is there: the engine then ends what is left by its mark,
+and nothing here was needed for that.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+import time
+
+from . import jsonfile, tree
+from .claim import AlreadyClaimed, Taken, boot_id, start_time, take_claim, take_holds
+from .pump import Pump, timestamp
+from .segments import Segments
+from .spawn import CannotStart, spawn
+from .streams import LauncherFiles, Pipes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Another supervisor has this run. Nothing was touched.
+EXIT_CLAIMED = 73
+#: A container runtime that does not answer must not keep the replica's exit back.
+CLEANUP_SECONDS = 20.0
+
+
+class Ended(Exception):
+    """The run is over, for this reason."""
+
+    def __init__(self, code: int | None, reason: str, message: str = "") -> None:
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+class Life:
+    def __init__(self, folder: str, spec: dict[str, Any], subreaper: bool) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._run_id: str = spec["run_id"]
+        self._subreaper = subreaper
+        self._reserve = jsonfile.Reserve(folder + "/exit.json")
+        limits = spec["log_limits"]
+        self._segments = Segments(folder + "/logs", limits["segment_bytes"], limits["segments"])
+        self._pump = Pump(self._segments)
+        self._pipes = Pipes(self._pump)
+        self._files = LauncherFiles(self._pump, spec["tail_folders"])
+        self._kill_at: float | None = None
+        self._stop_reason = ""
+        self._played: list[dict[str, Any]] = []
+        self._alive: dict[int, dict[str, Any]] = {}
+        self._statuses: dict[int, int] = {}
+        self._started_at = ""
+        self._restarts = 0
+        self._waits = 0  # back-offs since the replica last ran for long
+        self._out_of_memory = _out_of_memory_kills()
+        self._listen()
+
+    def run(self) -> None:
+        holds: list[Any] = []
+        try:
+            self._heed_stop()
+            holds = take_holds(self._spec["holds"])
+            for process in self._spec["init"]:
+                self._prepare(process)
+            self._train()
+        except Taken as taken:
+            ended = Ended(None, taken.reason, taken.message)
+        except CannotStart as failure:
+            ended = Ended(failure.code, failure.reason, failure.message)
+        except Ended as end:
+            ended = end
+        self._end_everything()
+        self._segments.close()
+        # Free before the exit is known: whoever reads it may start the next run at once.
+        for hold in holds:
+            hold.close()
+        self._write_exit(ended)
+
+    @property
+    def _stopping(self) -> bool:
+        return self._kill_at is not None
+
+    # -- the story -------------------------------------------------------------------------------
+
+    def _prepare(self, process: dict[str, Any]) -> None:
+        """One init process, until it succeeds or the policy gives up."""
+        while True:
+            code = self._play([process], in_init=True)
+            if code == 0:
+                return
+            if self._spec["restart_policy"] == "Never":
+                raise Ended(
+                    code, "InitFailed", f"init container {process['name']}: {self._words()}"
+                )
+            self._back_off(code, 0.0)
+
+    def _train(self) -> None:
+        while True:
+            began = time.monotonic()
+            code = self._play(self._spec["containers"], in_init=False)
+            policy = self._spec["restart_policy"]
+            if policy == "Never" or (policy == "OnFailure" and code == 0):
+                raise Ended(code, self._reason(code), self._words())
+            self._back_off(code, time.monotonic() - began)
+
+    def _play(self, processes: list[dict[str, Any]], in_init: bool) -> int:
+        """Start them together; the first one's exit code, with nothing left running."""
+        self._alive.clear()
+        self._statuses.clear()
+        self._pump.last_words = b""
+        first = 0
+        for process in processes:
+            named = in_init or first
+            pid = self._spawn(process, f"[{process['name']}] " if named else "")
+            first = first or pid
+        self._started_at = timestamp()
+        self._write_state(child=first, in_init=in_init)
+        self._heed_stop(raising=False)  # a stop that came while they started has not reached them
+        while first not in self._statuses:
+            self._turn()
+        self._end_everything()
+        code = _code(self._statuses[first])
+        if self._stop_reason == "Terminated" and code == 0:
+            code = 128 + _signal.SIGTERM  # it left politely; it did not finish its work
+        if self._stopping:
+            raise Ended(code, self._stop_reason, self._words())
+        return code
+
+    def _back_off(self, code: int, ran: float) -> None:
+        """Wait as the kubelet does: not at all at first, then twice as long each time."""
+        back_off = self._spec["back_off"]
+        if ran >= back_off["reset_seconds"]:
+            self._waits = 0
+        pause = 0.0
+        if self._waits:
+            longest = back_off["limit_seconds"]
+            pause = min(back_off["base_seconds"] * 2 ** min(self._waits - 1, 30), longest)
+        self._waits += 1
+        self._restarts += 1
+        self._pump.remark(f"exit code {code}; restart {self._restarts} in {pause:g} s")
+        self._write_state(
+            waiting=f"CrashLoopBackOff: exit code {code}, restart {self._restarts} in {pause:g} s"
+        )
+        deadline = time.monotonic() + pause
+        while (left := deadline - time.monotonic()) > 0:
+            self._pipes.wait(left)
+            self._woken()
+            self._heed_stop(code=code)
+        self._pump.begin_restart(self._restarts)
+
+    # -- processes -------------------------------------------------------------------------------
+
+    def _spawn(self, process: dict[str, Any], label: str) -> int:
+        stdout, stderr = self._pipes.open(label)
+        try:
+            pid = spawn(process, self._run_id, stdout, stderr)
+        except CannotStart as failure:
+            self._pump.remark(failure.message)
+            raise
+        finally:
+            os.close(stdout)
+            os.close(stderr)
+        self._alive[pid] = process
+        self._played.append(process)
+        return pid
+
+    def _turn(self) -> None:
+        """Wait for output, an end, a stop or a deadline, and deal with it."""
+        now = time.monotonic()
+        timeout = self._files.look(now)
+        if self._kill_at is not None:
+            if now >= self._kill_at:
+                self._end_everything()
+                return
+            left = self._kill_at - now
+            timeout = left if timeout is None else min(timeout, left)
+        self._pipes.wait(timeout)
+        if self._woken():
+            self._heed_stop(raising=False)
+            self._collect()
+
+    def _collect(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            process = self._alive.pop(pid, None)
+            if process is None:
+                continue  # an orphan that we inherited
+            self._statuses[pid] = status
+            if process in self._spec["containers"][1:]:
+                self._pump.remark(f"container {process['name']} ended, exit code {_code(status)}")
+
+    def _end_everything(self) -> None:
+        self._statuses.update(tree.end_children(self._run_id, self._subreaper))
+        self._pipes.drain()
+        self._files.finish()
+        for process in self._played:
+            if process["cleanup"]:
+                _run_quietly(process["cleanup"], process["env"])
+        self._played = []
+        self._alive.clear()
+
+    # -- stopping --------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """A signal only makes the pipes' wait return; what it means is looked at then."""
+        self._terminated = False
+        self._wakeup, write = os.pipe()
+        os.set_blocking(self._wakeup, False)
+        os.set_blocking(write, False)
+        _signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        _signal.signal(_signal.SIGCHLD, lambda *_: None)
+        _signal.signal(_signal.SIGTERM, self._on_terminate)
+        # We were started with it blocked: one that came between the claim and now is not lost.
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
+        for number in (_signal.SIGINT, _signal.SIGHUP):
+            _signal.signal(number, _signal.SIG_IGN)
+        self._pipes.watch(self._wakeup)
+
+    def _on_terminate(self, *_: object) -> None:
+        self._terminated = True
+
+    def _woken(self) -> bool:
+        try:
+            return bool(os.read(self._wakeup, 4096))
+        except BlockingIOError:
+            return False
+
+    def _heed_stop(self, raising: bool = True, code: int | None = None) -> None:
+        """Obey `stop.json`. The sooner of two deadlines holds. With nothing running, a stop is
+        the end at once."""
+        if not self._terminated and not os.path.exists(self._folder + "/stop.json"):
+            return
+        stop = jsonfile.read(self._folder + "/stop.json")
+        # A machine that shuts down signals everybody: that is not the engine's doing.
+        self._stop_reason = "Terminated" if stop is None else "Stopped"
+        stop = stop or {}
+        first_time, self._terminated = not self._stopping, False
+        deadline = time.monotonic() + stop.get("grace_seconds", self._spec["grace_seconds"])
+        self._kill_at = deadline if self._kill_at is None else min(self._kill_at, deadline)
+        if raising:
+            raise Ended(code, self._stop_reason, "stopped while nothing was running")
+        if first_time:
+            for pid in self._alive:
+                tree.kill(pid, _signal.SIGTERM)
+
+    # -- telling ---------------------------------------------------------------------------------
+
+    def _write_state(self, child: int = 0, in_init: bool = False, waiting: str = "") -> None:
+        state = {
+            "pid": os.getpid(),
+            "start_time": start_time("self"),
+            "boot_id": boot_id(),
+            "child": child or None,
+            "in_init": in_init,
+            "started_at": self._started_at,
+            "restarts": self._restarts,
+            "waiting": waiting,
+        }
+        try:  # noqa: SIM105 - contextlib is not worth its import here
+            jsonfile.write(self._folder + "/state.json", state)
+        except OSError:
+            pass  # a full disk: the lock still says that we live
+
+    def _write_exit(self, ended: Ended) -> None:
+        self._reserve.spend(
+            {
+                "code": ended.code,
+                "reason": ended.reason,
+                "message": ended.message,
+                "stopped": self._stopping,
+                "started_at": self._started_at or None,
+                "finished_at": timestamp(),
+                "restarts": self._restarts,
+            }
+        )
+
+    def _words(self) -> str:
+        """The last whole lines of output."""
+        words = self._pump.last_words
+        if len(words) == 4096:
+            words = words[words.find(b"\n") + 1 :] or words
+        return words.decode("utf-8", "replace").strip("\n")
+
+    def _reason(self, code: int) -> str:
+        if code == 0:
+            return "Completed"
+        if code == 128 + _signal.SIGKILL and _out_of_memory_kills() > self._out_of_memory:
+            return "OOMKilled"
+        return "Error"
+
+
+def _code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _out_of_memory_kills() -> int:
+    """How often the kernel has killed for memory since it started, in any group."""
+    try:
+        with open("/proc/vmstat", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return 0
+
+
+def _run_quietly(argv: list[str], environment: dict[str, str]) -> None:
+    nothing = os.open("/dev/null", os.O_RDWR)
+    process = {"argv": argv, "env": environment, "cwd": "/", "mounts": []}
+    deadline = time.monotonic() + CLEANUP_SECONDS
+    try:
+        pid = spawn(process, "", nothing, nothing)
+        while os.waitpid(pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > deadline:
+                tree.kill(pid, _signal.SIGKILL)
+            time.sleep(0.01)
+    except (CannotStart, ChildProcessError):
+        pass
+    finally:
+        os.close(nothing)
+
+
+def main(folder: str) -> int:
+    try:
+        claim = take_claim(folder)
+    except AlreadyClaimed:
+        return EXIT_CLAIMED
+    from . import linux  # after the claim: a supervisor that must leave leaves sooner
+
+    os.chdir("/")
+    spec = jsonfile.read(folder + "/run.json")
+    try:
+        if spec is None:
+            raise ValueError("run.json is missing or no JSON object")
+        Life(folder, spec, linux.become_subreaper()).run()
+    except BaseException:  # a fault of ours: leave what is known for whoever looks
+        import traceback
+
+        with open(folder + "/supervisor-error.txt", "w", encoding="utf-8") as file:
+            traceback.print_exc(file=file)
+        raise
+    finally:
+        os.close(claim)
+    return 0

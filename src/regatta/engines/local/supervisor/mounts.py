@@ -1,0 +1,115 @@
+"""Gives one process its own view of the file system, before it becomes the user's program.
+
+As root a private mount namespace is enough; anybody else gets a user namespace around it in which
+they stay who they are. Mount points that do not exist are made. Where the first missing folder
+would stand in `/` itself, it is made in a private copy of the root (a tmpfs with everything bound
+into it) and the machine's own `/` stays clean; anywhere else an empty folder stays behind, because
+removing it would pull the mount from under another replica that uses the same path.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import linux
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class CannotMount(Exception):
+    pass
+
+
+def apply(mounts: list[dict[str, Any]]) -> None:
+    """Called in the child between fork and exec."""
+    try:
+        _enter_namespace()
+        if any(_stands_in_root(mount["target"]) for mount in mounts):
+            _copy_root()
+    except OSError as error:
+        raise CannotMount(_sentence(mounts[0], error)) from None
+    for mount in mounts:  # parents come before what is mounted inside them
+        try:
+            _bind(mount["source"], mount["target"], mount["read_only"])
+        except OSError as error:
+            raise CannotMount(_sentence(mount, error)) from None
+
+
+def _sentence(mount: dict[str, Any], error: OSError) -> str:
+    volume = mount["volume"] or "name"
+    return (
+        f"cannot show {mount['source']} at {mount['target']}: {error.strerror}; "
+        f"`--volume {volume}={mount['target']}` uses a folder that is already there instead"
+    )
+
+
+def _enter_namespace() -> None:
+    uid, gid = os.getuid(), os.getgid()
+    if uid == 0:
+        try:
+            linux.unshare(linux.CLONE_NEWNS)
+        except PermissionError:  # root in a container without CAP_SYS_ADMIN
+            _enter_user_namespace(uid, gid)
+    else:
+        _enter_user_namespace(uid, gid)
+    linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+
+
+def _enter_user_namespace(uid: int, gid: int) -> None:
+    linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWNS)
+    for name, line in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(line)
+
+
+def _stands_in_root(target: str) -> bool:
+    return not os.path.lexists("/" + target.strip("/").partition("/")[0])
+
+
+def _copy_root() -> None:
+    """A tmpfs in which every entry of `/` is bound, as the new `/`."""
+    new = "/tmp"
+    entries = sorted(os.listdir("/"))
+    old = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    linux.mount("tmpfs", new, "tmpfs", data="mode=755")
+    os.chdir(new)
+    # `/tmp` is covered by now: what lies below is reached through the descriptor of the old root.
+    os.mkdir(".old")
+    linux.mount(f"/proc/self/fd/{old}", ".old", flags=linux.MS_BIND | linux.MS_REC)
+    linux.detach(".old/tmp") if os.path.ismount(".old/tmp") else None
+    for entry in entries:
+        source = ".old/" + entry
+        if os.path.islink(source):
+            os.symlink(os.readlink(source), entry)
+        elif os.path.isdir(source):
+            os.mkdir(entry)
+            linux.mount(source, entry, flags=linux.MS_BIND | linux.MS_REC)
+        else:
+            os.close(os.open(entry, os.O_CREAT | os.O_WRONLY))
+            linux.mount(source, entry, flags=linux.MS_BIND)
+    linux.detach(".old")
+    os.rmdir(".old")
+    linux.pivot_root(".", ".")
+    linux.detach(".")
+    os.close(old)
+    os.chdir("/")
+
+
+def _bind(source: str, target: str, read_only: bool) -> None:
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    elif not os.path.lexists(target):
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+    linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
+    if read_only:
+        # A bind ignores read-only; and flags that the source has may not be dropped in a user
+        # namespace, so they are said again.
+        kept = os.statvfs(target).f_flag & ~linux.MS_RDONLY & 0xF
+        linux.mount("none", target, flags=linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | kept)

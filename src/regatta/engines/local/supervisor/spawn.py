@@ -1,0 +1,99 @@
+"""Turns one entry of the run file into a running process."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+
+class CannotStart(Exception):
+    """The program never ran. `reason` is CannotStart or CannotMount."""
+
+    def __init__(self, reason: str, message: str, code: int) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.code = code
+
+
+def spawn(process: dict[str, Any], run_id: str, stdout: int, stderr: int) -> int:
+    """The pid of the new process, once it has become the user's program."""
+    told, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(process, run_id, stdout, stderr, tell)
+    os.close(tell)
+    try:
+        # The write end closes at exec, so end-of-file is the good news.
+        failure = _read_all(told)
+    finally:
+        os.close(told)
+    if failure:
+        os.waitpid(pid, 0)
+        reason, code, message = failure.decode("utf-8", "replace").split("\n", 2)
+        raise CannotStart(reason, message, int(code))
+    return pid
+
+
+def _read_all(fd: int) -> bytes:
+    content = b""
+    while piece := os.read(fd, 4096):
+        content += piece
+    return content
+
+
+def _become(process: dict[str, Any], run_id: str, stdout: int, stderr: int, tell: int) -> NoReturn:
+    try:
+        os.setsid()
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGHUP, _signal.SIGINT):
+            _signal.signal(number, _signal.SIG_DFL)
+        failure = _exec(process, run_id)
+    except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
+        failure = ("CannotStart", 126, f"{type(error).__name__}: {error}")
+    reason, code, message = failure
+    os.write(tell, f"{reason}\n{code}\n{message}".encode("utf-8", "replace"))
+    os._exit(code)
+
+
+def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
+    """Returns only when it failed, with reason, exit code and a sentence."""
+    if process["mounts"]:
+        from . import mounts
+
+        try:
+            mounts.apply(process["mounts"])
+        except mounts.CannotMount as error:
+            return "CannotMount", 126, str(error)
+    try:
+        os.chdir(process["cwd"])
+    except OSError as error:
+        return "CannotStart", 126, f"working directory {process['cwd']}: {error.strerror}"
+    environment = process["env"] | {"REGATTA_RUN": run_id}
+    argv, program = process["argv"], process["argv"][0]
+    candidates = [program]
+    if "/" not in program:
+        folders = environment.get("PATH", os.defpath).split(":")
+        candidates = [f"{folder or '.'}/{program}" for folder in folders]
+    denied = ""
+    for candidate in candidates:
+        try:
+            os.execve(candidate, argv, environment)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError:
+            denied = denied or candidate
+        except OSError as error:
+            return "CannotStart", 126, f"{candidate}: {error.strerror}"
+    if denied:
+        return "CannotStart", 126, f"{denied} is not executable"
+    if "/" in program:
+        return "CannotStart", 127, f"{program}: no such program (seen from {process['cwd']})"
+    return "CannotStart", 127, f"{program}: no such program on PATH ({environment.get('PATH')})"

@@ -1,0 +1,172 @@
+"""A container's environment: what this engine gives, what the job shares, what the user wrote.
+
+Later layers win: engine, then `envFrom` in order, then `env` in order. `$(VAR)` is expanded as
+Kubernetes does it: from what the pod itself defines, left alone where nothing does, `$$` for `$`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from regatta.api import quantity
+from regatta.api.problems import Problem
+
+#: All that a replica inherits of the shell that submitted it.
+INHERITED = frozenset(
+    {"PATH", "VIRTUAL_ENV", "HOME", "USER", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH"}
+)
+
+
+def inherited(shell: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in shell.items() if k in INHERITED or k.startswith("LC_")}
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """`$(VAR)` by its value, `$$` by `$`; everything else as it stands."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name is None:
+            return "$"
+        return variables.get(name, match[0])
+
+    return re.sub(r"\$(?:\$|\((?P<name>[^)]*)\))", replace, text)
+
+
+class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What `fieldRef` and `resourceFieldRef` can ask about."""
+
+    manifest: dict[str, Any]
+    uid: str
+    address: str
+
+    def field(self, path: str) -> str | None:
+        """None: there is no such field here."""
+        metadata = self.manifest.get("metadata") or {}
+        spec = self.manifest.get("spec") or {}
+        subscript = re.fullmatch(r"metadata\.(labels|annotations)\['(.+)'\]", path)
+        if subscript is not None:
+            return str((metadata.get(subscript[1]) or {}).get(subscript[2], ""))
+        known = {
+            "metadata.name": metadata.get("name", ""),
+            "metadata.namespace": metadata.get("namespace", "default"),
+            "metadata.uid": self.uid,
+            "spec.nodeName": os.uname().nodename,
+            "spec.serviceAccountName": spec.get("serviceAccountName", "default"),
+            "status.hostIP": self.address,
+            "status.hostIPs": self.address,
+            "status.podIP": self.address,
+            "status.podIPs": self.address,
+        }
+        found = known.get(path)
+        return None if found is None else str(found)
+
+    def resource(self, name: str, container: dict[str, Any], divisor: object) -> str | None:
+        """`limits.cpu` and the like, rounded up to whole divisors; None: no such resource."""
+        kind, _, resource = name.partition(".")
+        if kind not in ("limits", "requests") or resource not in ("cpu", "memory"):
+            return None
+        asked = container.get("resources") or {}
+        amount = (asked.get(kind) or {}).get(resource) or (asked.get("limits") or {}).get(resource)
+        if amount is None:  # then the whole machine is the limit
+            whole = os.cpu_count() or 1
+            memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+            amount = whole if resource == "cpu" else memory
+        unit = quantity.parse(divisor or 1) or 1
+        return str(math.ceil(quantity.parse(amount) / unit))
+
+
+class Variables:
+    """Builds one container's variables and remembers what could not be had."""
+
+    def __init__(
+        self, facts: PodFacts, environments: Mapping[str, Mapping[str, str]], path: str
+    ) -> None:
+        self._facts = facts
+        self._environments = environments
+        #: Where the container stands: `spec.containers[0]`.
+        self._path = path
+        self.problems: list[Problem] = []
+
+    def build(self, container: dict[str, Any]) -> dict[str, str]:
+        """What the pod itself defines, expanded."""
+        built: dict[str, str] = {}
+        theirs = 0  # the job's own environment comes first and is not in the user's file
+        for source in container.get("envFrom") or ():
+            built.update(self._shared(source, f"{self._path}.envFrom[{theirs}]"))
+            theirs += (source.get("configMapRef") or {}).get("name") not in self._environments
+        for variable in container.get("env") or ():
+            path = f"{self._path}.env[{variable['name']}]"
+            if variable.get("valueFrom"):
+                value = self._referred(variable["valueFrom"], container, path + ".valueFrom")
+            else:
+                value = expand(str(variable.get("value") or ""), built)
+            if value is not None:
+                built[variable["name"]] = value
+        return built
+
+    def _shared(self, source: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
+        prefix = source.get("prefix") or ""
+        for kind, word in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+            reference = source.get(kind)
+            if not reference:
+                continue
+            data = self._environments.get(reference.get("name", ""))
+            if data is not None and kind == "configMapRef":
+                for name, value in data.items():
+                    yield prefix + name, value
+            elif not reference.get("optional"):
+                self._missing(f"{path}.{kind}", word, reference.get("name", ""))
+
+    def _referred(self, source: dict[str, Any], container: dict[str, Any], path: str) -> str | None:
+        if field := source.get("fieldRef"):
+            return self._known(self._facts.field(field["fieldPath"]), path + ".fieldRef.fieldPath")
+        if resource := source.get("resourceFieldRef"):
+            value = self._facts.resource(
+                resource["resource"], self._named(resource, container), resource.get("divisor")
+            )
+            return self._known(value, path + ".resourceFieldRef.resource")
+        for kind, word in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+            if reference := source.get(kind):
+                data = self._environments.get(reference.get("name", ""), {})
+                if kind == "configMapKeyRef" and reference.get("key") in data:
+                    return data[reference["key"]]
+                if not reference.get("optional"):
+                    self._missing(f"{path}.{kind}", word, reference.get("name", ""))
+                return None
+        self.problems.append(Problem(path, "is of a kind that this engine does not know"))
+        return None
+
+    def _named(self, resource: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
+        name = resource.get("containerName") or container.get("name")
+        spec = self._facts.manifest.get("spec") or {}
+        everybody = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        return next((c for c in everybody if c.get("name") == name), container)
+
+    def _known(self, value: str | None, path: str) -> str | None:
+        if value is None:
+            self.problems.append(
+                Problem(
+                    path,
+                    "cannot be answered on this machine; metadata.name, .namespace, .uid, "
+                    ".labels['x'], .annotations['x'], spec.nodeName, status.podIP, status.hostIP, "
+                    "and limits or requests of cpu and memory can",
+                )
+            )
+        return value
+
+    def _missing(self, path: str, word: str, name: str) -> None:
+        self.problems.append(
+            Problem(
+                path,
+                f"refers to {word} {name!r}, and there are none on this machine; "
+                "write the value into env, give it with --env NAME=VALUE or --env-file, "
+                "or mark the reference optional: true",
+            )
+        )

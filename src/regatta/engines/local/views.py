@@ -1,0 +1,73 @@
+"""What doors are shown of pods and of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from regatta.api.job import Job, RoleStatus
+from regatta.controller.observe import is_current
+from regatta.engines.base import MachineView, PodView
+from regatta.engines.local.ledger import Ledger
+from regatta.engines.local.machine import Machine, usage
+from regatta.engines.local.observe import observe_pod
+from regatta.engines.local.records import JobRecord, PodRecord
+from regatta.engines.local.runtime import RunState, Usage
+
+
+def pod_view(
+    record: JobRecord, pod: PodRecord, state: RunState | None, use: Usage | None
+) -> PodView:
+    waiting = "" if pod.bound or pod.over else record.waiting
+    return PodView(
+        name=pod.name,
+        uid=pod.uid,
+        role=pod.role,
+        index=pod.index,
+        attempt=pod.attempt,
+        phase=pod.phase.value,
+        current=_is_current(record.job, pod),
+        address=pod.address,
+        ports=pod.ports,
+        gpus=pod.gpus,
+        pid=state.pid if state else None,
+        restarts=max(pod.restarts, state.restarts if state else 0),
+        exit_code=pod.exit_code,
+        reason=pod.reason,
+        message=pod.message or (state.waiting if state else "") or waiting,
+        created_at=pod.created_at,
+        started_at=pod.started_at,
+        finished_at=pod.finished_at,
+        stopping=pod.stopping and not pod.over,
+        cpu_percent=use.cpu_percent if use else None,
+        memory_bytes=use.memory_bytes if use else None,
+    )
+
+
+def machine_view(machine: Machine, ledger: Ledger) -> MachineView:
+    held, now = ledger.held(), usage()
+    return MachineView(
+        cpus=machine.cpus,
+        cpus_held=held.millicores / 1000,
+        cpu_percent=now.cpu_percent,
+        memory_bytes=machine.memory,
+        memory_held=held.memory,
+        memory_used=now.memory_used,
+        gpus=machine.gpus,
+        gpus_held=held.gpus,
+        pods=machine.pods,
+        pods_held=held.pods,
+    )
+
+
+def latest_per_replica(pods: list[PodRecord]) -> dict[tuple[str, int], list[PodRecord]]:
+    """Pods of each replica, newest first."""
+    replicas: dict[tuple[str, int], list[PodRecord]] = {}
+    for pod in reversed(pods):
+        replicas.setdefault((pod.role, pod.index), []).append(pod)
+    return replicas
+
+
+def _is_current(job: Job, pod: PodRecord) -> bool:
+    roles: Mapping[str, RoleStatus] = job.status.roles()
+    memory = roles.get(pod.role, RoleStatus())
+    return not pod.gone and is_current(observe_pod(pod, ""), memory)

@@ -1,0 +1,1 @@
+"""The REST door: a thin layer between HTTP and an engine."""

@@ -1,0 +1,85 @@
+"""How answers and refusals look: JSON, and `{code, message, problems}` for every error."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from regatta.api.job import Job, document
+from regatta.api.problems import InvalidJob, Problem
+from regatta.engines.base import EngineError
+
+log = logging.getLogger(__name__)
+
+
+def answer(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def answer_job(job: Job) -> Response:
+    return answer(document(job))
+
+
+def items(values: list[Any]) -> Response:
+    return answer({"items": [document(v) if isinstance(v, Job) else v for v in values]})
+
+
+def refusal(
+    status: int, code: str, message: str, problems: tuple[Problem, ...] | list[Problem] = ()
+) -> Response:
+    return answer({"code": code, "message": message, "problems": problems}, status)
+
+
+def install(app: FastAPI) -> None:
+    """Every way a request can fail becomes one shape."""
+    app.add_exception_handler(EngineError, _engine_error)
+    app.add_exception_handler(InvalidJob, _invalid_job)
+    app.add_exception_handler(RequestValidationError, _bad_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _broken)
+
+
+def _engine_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, EngineError)
+    return refusal(error.status, error.code, str(error), error.problems)
+
+
+def _invalid_job(_: Request, error: Exception) -> Response:
+    assert isinstance(error, InvalidJob)
+    count = len(error.problems)
+    message = f"the job has {count} problem{'s' if count != 1 else ''}"
+    return refusal(422, "InvalidJob", message, error.problems)
+
+
+def _bad_request(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = [
+        # The first part says where the value was sent (body, query), which the message needs not.
+        Problem(".".join(str(part) for part in found["loc"][1:]), found["msg"])
+        for found in error.errors()
+    ]
+    return refusal(400, "BadRequest", "the request could not be read", problems)
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        message = f"there is no {request.url.path} here; the API is under /regatta/v1"
+        return refusal(404, "NoSuchPath", message)
+    return refusal(error.status_code, "BadRequest", str(error.detail))
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return refusal(
+        500,
+        "InternalError",
+        f"the server met something unexpected ({type(error).__name__}: {error}); "
+        "its log has the details (`regatta server status` names the file)",
+    )

@@ -1,0 +1,58 @@
+"""The application: routes in front of an engine, and the doorkeeper in front of the routes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.responses import Response
+
+from regatta import __version__
+from regatta.engines.base import Engine
+from regatta.server import answers
+from regatta.server.auth import Doorkeeper
+from regatta.server.changes import Changes
+from regatta.server.routes_jobs import job_routes
+from regatta.server.routes_server import server_routes
+from regatta.server.routes_streams import stream_routes
+
+API = "/regatta/v1"
+
+
+def make_app(
+    engine: Engine,
+    token: str,
+    *,
+    describe: Callable[[], dict[str, Any]],
+    stop: Callable[[], None],
+    hosts: tuple[str, ...] = (),
+) -> FastAPI:
+    """`describe` and `stop` belong to the process that serves: see `regatta.server.run`."""
+    changes = Changes(engine)
+
+    def leave() -> None:
+        changes.leave()
+        stop()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        changes.start()
+        yield
+        await changes.close()
+
+    app = FastAPI(title="Regatta", version=__version__, lifespan=lifespan)
+    app.state.leave = leave
+
+    @app.get("/healthz", include_in_schema=False)
+    async def health() -> Response:
+        return answers.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
+
+    app.include_router(job_routes(engine), prefix=API)
+    app.include_router(stream_routes(engine, changes), prefix=API)
+    app.include_router(server_routes(engine, describe, leave), prefix=API)
+    answers.install(app)
+    app.add_middleware(Doorkeeper, token=token, hosts=hosts)
+    return app

@@ -1,0 +1,69 @@
+"""Who may speak to the server.
+
+A loopback port is open to every program and every web page of this machine, so three things are
+asked of a request: the token; no `Origin` (no browser page has business here); and a `Host` that
+is this server's own, because a name that an attacker re-points to 127.0.0.1 would otherwise make
+his page same-origin with us.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from regatta.server.answers import refusal
+
+#: Answers without a token, so that a client can tell a server from a stranger on its old port.
+OPEN_PATHS = frozenset({"/healthz"})
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+FOREIGN_HOST = (
+    "the Host header says {!r}, which is not a name of this server; speak to it as 127.0.0.1"
+)
+FOREIGN_ORIGIN = (
+    "requests from web pages are refused (Origin: {}); use the command line, or a program that "
+    "sends no Origin"
+)
+NO_TOKEN = (
+    "this needs the server's token: send `Authorization: Bearer TOKEN`, where TOKEN is the content "
+    "of server.token in the state folder"
+)
+
+
+class Doorkeeper:
+    """ASGI middleware; the first thing that a request meets."""
+
+    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str] = ()) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._hosts = LOOPBACK_NAMES | frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            problem = self._problem(scope["path"], Headers(scope=scope))
+            if problem is not None:
+                await refusal(*problem)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _problem(self, path: str, headers: Headers) -> tuple[int, str, str] | None:
+        host = headers.get("host", "")
+        if _without_port(host) not in self._hosts:
+            return 403, "ForeignHost", FOREIGN_HOST.format(host)
+        if "origin" in headers:
+            return 403, "ForeignOrigin", FOREIGN_ORIGIN.format(headers["origin"])
+        if path in OPEN_PATHS:
+            return None
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._token):
+            return 401, "Unauthorized", NO_TOKEN
+        return None
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0].lower()

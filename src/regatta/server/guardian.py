@@ -1,0 +1,106 @@
+"""Keeps the server running: starts it, and starts it again when it dies.
+
+Deadlines, time to live and the stopping of a failed job's peers all happen inside the server, so
+a server that died would leave them asleep until somebody's next command. This script is run as
+`python -I -S guardian.py STATE_FOLDER ADOPTED_PID SERVER_COMMAND...` and imports nothing but the
+standard library: it has to be small and to have nothing that can break.
+
+- One guardian per state folder: it holds `guardian.lock`, and a second one leaves.
+- A server that ends with 0 was asked to, with 75 it found another server in its place, with 78
+  its state folder cannot be used: then the guardian ends too. Any other end is a death, and the
+  server is started again, after a pause that doubles while it keeps dying.
+- A server whose guardian was killed starts a new one and names itself (ADOPTED_PID). Its exit
+  code cannot be had, but a server that was asked to end removes its `server.json`.
+"""
+
+import fcntl
+import os
+import select
+import signal
+import sys
+import time
+
+LEAVE_QUIETLY = (0, 75, 78)
+FIRST_PAUSE, LONGEST_PAUSE, STEADY_SECONDS = 0.1, 5.0, 30.0
+
+
+def main(folder: str, adopted: int, command: list[str]) -> int:
+    if os.fork():
+        os._exit(0)  # the starter's wait ends here; the guardian belongs to nobody
+    os.chdir("/")
+    if not hold_lock(os.path.join(folder, "guardian.lock")):
+        return 0
+    stop = StopSignal()
+    if adopted:
+        stop.server = adopted
+        wait_for_stranger(adopted)
+        stop.server = 0
+        if not os.path.exists(os.path.join(folder, "server.json")):
+            return 0
+    pause = FIRST_PAUSE
+    while not stop.asked:
+        began = time.monotonic()
+        code = run_server(command, stop)
+        if stop.asked or code in LEAVE_QUIETLY:
+            return 0
+        if time.monotonic() - began > STEADY_SECONDS:
+            pause = FIRST_PAUSE
+        print(f"guardian: the server ended with {code}, starting it again", file=sys.stderr)
+        sys.stderr.flush()
+        time.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+    return 0
+
+
+class StopSignal:
+    """SIGTERM to the guardian ends the server, and then the guardian."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.server = 0
+        signal.signal(signal.SIGTERM, self._receive)
+
+    def _receive(self, *_: object) -> None:
+        self.asked = True
+        if self.server:
+            os.kill(self.server, signal.SIGTERM)
+
+
+def hold_lock(path: str) -> bool:
+    # Never closed: the lock is the guardian's sign of life. The server probes it now and then by
+    # taking it for a moment, hence more than one try.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(20):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+        else:
+            return True
+    return False
+
+
+def run_server(command: list[str], stop: StopSignal) -> int:
+    stop.server = os.posix_spawn(command[0], command, os.environ)
+    try:
+        _, status = os.waitpid(stop.server, 0)
+    finally:
+        stop.server = 0
+    return os.waitstatus_to_exitcode(status)
+
+
+def wait_for_stranger(pid: int) -> None:
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    except (AttributeError, OSError):  # a kernel without pidfd
+        while os.path.exists(f"/proc/{pid}"):
+            time.sleep(0.5)
+        return
+    select.select([descriptor], [], [])
+    os.close(descriptor)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))

@@ -1,0 +1,201 @@
+"""The server's process: one per state folder, on a loopback port, until it is asked to leave.
+
+`python -m regatta.server.run` is what the guardian starts; `regatta serve` runs the same in the
+foreground, without a guardian. Killing this process at any instant is safe: replicas run on, and
+the next server finds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import uvicorn
+
+from regatta import __version__
+from regatta.client.address import Address, FileLock, ServerFiles
+from regatta.client.connection import spawn_guardian
+from regatta.engines.base import EngineError
+from regatta.engines.local.engine import LocalEngine
+from regatta.engines.local.home import Home, open_home
+from regatta.server.app import make_app
+
+log = logging.getLogger(__name__)
+
+#: Another server holds this state folder; the guardian leaves quietly.
+ALREADY_SERVED = 75
+#: The state folder cannot be used; starting again would not change that.
+CANNOT_SERVE = 78
+LARGEST_LOG = 8 * 1024 * 1024
+GUARDIAN_CHECK_SECONDS = 1.0
+
+
+def main() -> int:
+    try:
+        home = open_home()
+        _bound_log(ServerFiles(home.path))
+        return serve(home, guarded=True)
+    except EngineError as refused:
+        print(refused, file=sys.stderr)
+        return CANNOT_SERVE
+
+
+def serve(
+    home: Home,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    guarded: bool = False,
+    ready: Callable[[Address], None] | None = None,
+) -> int:
+    """Serves until told to stop; the exit status. `ready` is called once requests are answered."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    files = ServerFiles(home.path)
+    lock = FileLock(files.server_lock)
+    if not lock.take():
+        return ALREADY_SERVED
+    try:
+        with _listen(files, host, port) as listener, _engine(home) as engine:
+            asyncio.run(_serve(engine, files, listener, guarded, ready))
+    finally:
+        lock.release()
+    return 0
+
+
+async def _serve(
+    engine: LocalEngine,
+    files: ServerFiles,
+    listener: socket.socket,
+    guarded: bool,
+    ready: Callable[[Address], None] | None,
+) -> None:
+    host, port = listener.getsockname()[:2]
+    address = Address(
+        url=f"http://{host}:{port}", pid=os.getpid(), version=__version__, started_at=time.time()
+    )
+
+    def describe() -> dict[str, Any]:
+        return {
+            "version": __version__,
+            "pid": address.pid,
+            "url": address.url,
+            "home": str(files.folder),
+            "engine": "local",
+            "startedAt": address.started_at,
+            "guarded": guarded,
+        }
+
+    def announce() -> None:
+        files.write(address)
+        log.info("serving %s (version %s)", address.url, __version__)
+        if ready is not None:
+            ready(address)
+
+    def stop() -> None:
+        files.forget()
+        server.should_exit = True
+
+    app = make_app(engine, files.token(), describe=describe, stop=stop, hosts=_names_of(host))
+    server = _Server(app, announce)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, app.state.leave)
+    watch = asyncio.create_task(_keep_guardian(files)) if guarded else None
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        if watch is not None:
+            watch.cancel()
+        files.forget()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, told when it answers, and with our own meaning of signals: SIGTERM is a request
+    to leave in order and ends with 0, so that the guardian does not take it for a death."""
+
+    def __init__(self, app: Any, announce: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=2,
+            # A log position names every pod of its job.
+            h11_max_incomplete_event_size=512 * 1024,
+        )
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _keep_guardian(files: ServerFiles) -> None:
+    """A guardian can be killed too. A free lock says that there is none: then start one."""
+    while True:
+        await asyncio.sleep(GUARDIAN_CHECK_SECONDS)
+        lock = FileLock(files.guardian_lock)
+        if lock.take():
+            lock.release()
+            log.warning("the guardian is gone; starting another")
+            await asyncio.to_thread(spawn_guardian, files, adopt=os.getpid())
+
+
+@contextmanager
+def _engine(home: Home) -> Iterator[LocalEngine]:
+    engine = LocalEngine(home)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+@contextmanager
+def _listen(files: ServerFiles, host: str, port: int) -> Iterator[socket.socket]:
+    """The port of the server before this one, if it is free: followers find us sooner."""
+    previous = files.read()
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = None
+    if port == 0 and previous is not None:
+        with suppress(OSError, ValueError):
+            last = int(previous.url.rpartition(":")[2])
+            listener = socket.create_server((host, last), family=family)
+    listener = listener or socket.create_server((host, port), family=family)
+    with listener:
+        yield listener
+
+
+def _names_of(host: str) -> tuple[str, ...]:
+    """What a Host header may say besides the loopback names."""
+    if host in ("0.0.0.0", "::"):
+        return (socket.gethostname().lower(), socket.getfqdn().lower())
+    return (f"[{host}]" if ":" in host else host,)
+
+
+def _bound_log(files: ServerFiles) -> None:
+    with suppress(FileNotFoundError):
+        if files.log.stat().st_size > LARGEST_LOG:
+            shutil.copyfile(files.log, files.log.with_suffix(".log.1"))
+            # The guardian writes in append mode, so it goes on at the new end.
+            os.truncate(files.log, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""One server for all tests of this folder that do not care, and a fresh one for those that do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.doors import Regatta, Terminal, a_regatta
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def regatta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Regatta]:
+    with a_regatta(tmp_path_factory.mktemp("regatta")) as shared:
+        yield shared
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Regatta]:
+    with a_regatta(tmp_path) as own:
+        yield own
+
+
+@pytest.fixture
+def name() -> str:
+    """A job name that no other test uses."""
+    return f"job-{next(_numbers)}"
+
+
+@pytest.fixture
+def terminal(regatta: Regatta) -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def open_terminal(*words: str) -> Terminal:
+        opened.append(Terminal(regatta, *words))
+        return opened[-1]
+
+    yield open_terminal
+    for one in opened:
+        one.close()

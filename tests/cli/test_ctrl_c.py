@@ -1,0 +1,81 @@
+"""Ctrl-C while a job is followed, on a real terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.doors import Regatta, Terminal, eventually, shell_job
+
+FOREVER = "echo up; while true; do sleep 0.1; done"
+
+
+def test_one_ctrl_c_detaches_and_the_job_goes_on(
+    regatta: Regatta, name: str, terminal: Callable[..., Terminal]
+) -> None:
+    window = terminal("run", regatta.write(shell_job(name, FOREVER)))
+    window.until("worker-0 .* up")
+    window.press_ctrl_c()
+
+    assert window.end() == 130
+    assert f"regatta logs -f {name}" in window.seen
+    assert f"regatta stop {name}" in window.seen
+    assert regatta.client.get("default", name).status.phase == "Running"
+
+
+def test_a_second_ctrl_c_stops_the_job(
+    regatta: Regatta, name: str, terminal: Callable[..., Terminal]
+) -> None:
+    window = terminal("run", regatta.write(shell_job(name, FOREVER)))
+    window.until("worker-0 .* up")
+    window.press_ctrl_c()
+    window.until("press Ctrl-C again")
+    window.press_ctrl_c()
+
+    assert window.end() == 3
+    assert f"Stopping job {name}." in window.seen
+    assert regatta.client.get("default", name).status.phase == "Aborted"
+
+
+def test_ctrl_c_in_logs_leaves_the_job_alone(
+    regatta: Regatta, name: str, terminal: Callable[..., Terminal]
+) -> None:
+    regatta("submit", regatta.write(shell_job(name, FOREVER)))
+    window = terminal("logs", "-f", name)
+    window.until("worker-0 .* up")
+    window.press_ctrl_c()
+
+    assert window.end() == 130
+    assert regatta.client.get("default", name).status.phase == "Running"
+
+
+def test_a_terminal_shows_colours_and_a_status_line_with_progress(
+    regatta: Regatta, name: str, terminal: Callable[..., Terminal]
+) -> None:
+    script = (
+        'python3 -c "import regatta; regatta.progress(50, 100, loss=0.25)"; '
+        "while [ ! -e go ]; do sleep 0.05; done"
+    )
+    go = regatta.folder / "go"
+    go.unlink(missing_ok=True)
+    window = terminal("run", regatta.write(shell_job(name, script)))
+    window.until("50% 50/100")
+    go.touch()
+
+    assert window.end() == 0
+    assert "loss 0.25" in window.seen
+    assert "\x1b[32mCompleted\x1b[0m" in window.seen
+
+
+def test_the_server_survives_ctrl_c_of_the_command_that_started_it(
+    fresh: Regatta, name: str
+) -> None:
+    window = Terminal(fresh, "run", fresh.write(shell_job(name, FOREVER)))
+    try:
+        window.until("worker-0 .* up")
+        window.press_ctrl_c()
+        assert window.end() == 130
+    finally:
+        window.close()
+
+    job = eventually(lambda: fresh.client.get("default", name), "the job")
+    assert job.status.phase == "Running"

@@ -1,0 +1,112 @@
+"""Exit codes are part of the interface, and every error says what to do next."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doors import Regatta, shell_job
+
+CASES = {
+    "a verb that does not exist": (["lgos"], 2, "did you mean `logs`?"),
+    "an option that does not exist": (["get", "--wacth"], 2, "--watch"),
+    "no job named": (["stop"], 2, "`regatta get` lists"),
+    "names and --all together": (["delete", "x", "--all"], 2, "not both"),
+    "a job that does not exist": (["get", "no-such-job"], 4, "`regatta get -A`"),
+    "logs of a job that does not exist": (["logs", "no-such-job"], 4, "no-such-job"),
+    "waiting for a job that does not exist": (["wait", "no-such-job"], 4, "does not exist"),
+    "a file that does not exist": (["run", "nowhere.yaml"], 2, "- for standard input"),
+    "a variable without a value": (["run", "-", "--env", "NAME"], 2, "--env NAME=VALUE"),
+    "a time that is none": (["wait", "x", "--timeout", "soon"], 2, "write 30s, 5m"),
+    "no server at that address": (
+        ["--server", "http://127.0.0.1:1", "get"],
+        5,
+        "no server answers",
+    ),
+    "an address that is none": (["--server", "ftp://x", "get"], 2, "http://HOST:PORT"),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_bad_command_lines(regatta: Regatta, case: tuple[list[str], int, str]) -> None:
+    words, code, sentence = case
+
+    said = regatta(*words)
+
+    assert said.code == code, said
+    assert sentence in said.err
+    assert said.err.startswith("error: ")
+    assert "Traceback" not in said.err
+
+
+def test_a_folder_without_a_job_file(regatta: Regatta) -> None:
+    said = regatta("run", "/proc/self/fdinfo")
+
+    assert said.code == 2
+    assert "a folder without a job.yaml" in said.err
+
+
+def test_a_broken_job_file_lists_every_problem(regatta: Regatta) -> None:
+    said = regatta("submit", "-", stdin="kind: PaddleJob\nspec: {worker: {replicas: many}}\n")
+
+    assert said.code == 2
+    assert "problems" in said.err.splitlines()[0]
+    assert "  - apiVersion" in said.err
+    assert "spec.worker.replicas" in said.err
+
+
+def test_a_job_that_can_never_fit_is_refused(regatta: Regatta, name: str) -> None:
+    text = shell_job(name).replace("name: main", "name: main\n          resources: "
+                                   "{requests: {cpu: '100000'}}")  # fmt: skip
+
+    said = regatta("submit", "-", stdin=text)
+
+    assert said.code == 2
+    assert "100000" in said.err
+
+
+def test_binary_input_is_refused_with_a_sentence(regatta: Regatta) -> None:
+    path = regatta.folder / "binary.yaml"
+    path.write_bytes(b"kind: \xff\xfe")
+
+    said = regatta("run", str(path))
+
+    assert said.code == 2
+    assert "not UTF-8" in said.err
+
+
+def test_submit_wait_exits_with_the_jobs_result(regatta: Regatta, name: str) -> None:
+    assert regatta("submit", "--wait", "-", stdin=shell_job(name)).code == 0
+    assert regatta("submit", "--wait", "-", stdin=shell_job(name, "exit 9")).code == 1
+
+
+def test_wait_gives_up_after_its_timeout(regatta: Regatta, name: str) -> None:
+    regatta("submit", "-", stdin=shell_job(name, runPolicy={"suspend": True}))
+
+    said = regatta("wait", name, "--timeout", "0.3s")
+
+    assert said.code == 124
+    assert "was not finished within 0.3 s; it is Suspended" in said.err
+
+
+def test_waiting_for_what_cannot_come_any_more_ends_with_the_result(
+    regatta: Regatta, name: str
+) -> None:
+    regatta("submit", "--wait", "-", stdin=shell_job(name, "exit 1"))
+
+    assert regatta("wait", name, "--for", "completed").code == 1
+    assert regatta("wait", name, "--for", "failed").code == 0
+
+
+def test_a_reader_that_leaves_early_is_no_error_worth_a_traceback(
+    regatta: Regatta, name: str
+) -> None:
+    regatta("run", "-", stdin=shell_job(name, "seq 1 20000"))
+    reading = regatta.start("logs", name)
+    assert reading.stdout is not None
+    assert reading.stderr is not None
+    assert reading.stdout.readline() == "worker-0 | 1\n"
+    reading.stdout.close()
+
+    assert reading.wait(60) == 141
+    assert reading.stderr.read() == ""
+    reading.stderr.close()

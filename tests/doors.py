@@ -1,0 +1,217 @@
+"""Real doors for tests: the command, its background server, and jobs small enough to run by the
+dozen. Everything lives in a folder of the test's own and is gone when the test is."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import yaml
+
+from regatta.client.address import FileLock, ServerFiles
+from regatta.client.client import Client
+from regatta.client.connection import answering
+from regatta.client.errors import Refused
+from regatta.client.http import Http
+
+SOURCE = Path(__file__).parent.parent / "src"
+PATIENCE = 60.0
+
+T = TypeVar("T")
+
+
+def eventually(attempt: Callable[[], T | None], what: str) -> T:
+    """The first true answer; fails after a minute, which only a broken machine needs."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        if answer := attempt():
+            return answer
+        assert time.monotonic() < deadline, f"waited {PATIENCE:.0f} s in vain for {what}"
+        time.sleep(0.02)
+
+
+def shell_job(name: str, script: str = "echo hello", *, replicas: int = 1, **spec: object) -> str:
+    """A job file whose workers run a shell script."""
+    container = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
+    worker = {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
+    document = {
+        "apiVersion": "batch.paddlepaddle.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": name},
+        "spec": {"worker": worker, **spec},
+    }
+    return yaml.safe_dump(document)
+
+
+def ps_job(name: str, server: str, worker: str, **spec: object) -> str:
+    def role(script: str) -> dict[str, object]:
+        container = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
+        return {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+
+    document = yaml.safe_load(shell_job(name))
+    document["spec"] = {"withGloo": 0, "ps": role(server), "worker": role(worker), **spec}
+    return yaml.safe_dump(document)
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Regatta:
+    """The `regatta` command with a state folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            "REGATTA_HOME": str(folder / "home"),
+            "PYTHONPATH": str(SOURCE),
+            "COLUMNS": "120",
+        }
+        for name in ("NO_COLOR", "FORCE_COLOR", "REGATTA_SERVER", "REGATTA_NAMESPACE"):
+            self.environment.pop(name, None)
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "regatta.cli.main", *words]
+
+    def __call__(self, *words: str, stdin: str = "", **environment: str) -> Said:
+        done = subprocess.run(
+            self.command(*words),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=self.folder,
+            env={**self.environment, **environment},
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*words),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env=self.environment,
+        )
+
+    def write(self, text: str, name: str = "job.yaml") -> str:
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    @property
+    def files(self) -> ServerFiles:
+        home = self.folder / "home"
+        folders = [path for path in home.iterdir() if path.is_dir()] if home.exists() else []
+        return ServerFiles(folders[0] if folders else home / "none")
+
+    @property
+    def client(self) -> Client:
+        """A client of the server that runs now; waits for one that is being restarted."""
+        address = eventually(lambda: answering(self.files), "a server that answers")
+        return Client(Http(address.url, self.files.token()))
+
+    def clean(self) -> None:
+        """Ends every job, the server and its guardian, and waits until they are gone."""
+        if not self.files.folder.exists():
+            return
+        if held(self.files.guardian_lock) or answering(self.files):
+            delete_everything(self.client)
+            self("server", "stop")
+        for lock in (self.files.server_lock, self.files.guardian_lock):
+            eventually(lambda lock=lock: not held(lock), f"{lock.name} to be free")
+
+
+def delete_everything(client: Client) -> None:
+    def empty() -> bool:
+        for job in client.jobs(None):
+            if not job.deleting:
+                with suppress(Refused):  # gone meanwhile
+                    client.delete(job.namespace, job.name)
+        return not client.jobs(None)
+
+    eventually(empty, "the jobs to be gone")
+
+
+@contextmanager
+def a_regatta(folder: Path) -> Iterator[Regatta]:
+    regatta = Regatta(folder)
+    try:
+        yield regatta
+    finally:
+        regatta.clean()
+
+
+def held(path: Path) -> bool:
+    """Whether somebody holds this lock: a server or a guardian lives."""
+    if not path.exists():
+        return False
+    lock = FileLock(path)
+    taken = lock.take()
+    lock.release()
+    return not taken
+
+
+class Terminal:
+    """A command on a pseudo-terminal: what a person sees, and the keys they press."""
+
+    def __init__(self, regatta: Regatta, *words: str) -> None:
+        self.seen = ""
+        command = regatta.command(*words)
+        self.pid, self._descriptor = pty.fork()
+        if self.pid == 0:  # pragma: no cover - the child
+            os.chdir(regatta.folder)
+            os.execve(command[0], command, {**regatta.environment, "TERM": "xterm"})
+        self._code: int | None = None
+
+    def press_ctrl_c(self) -> None:
+        os.write(self._descriptor, b"\x03")
+
+    def until(self, pattern: str) -> str:
+        """Reads until `pattern` was seen."""
+        found = eventually(lambda: self._read() and re.search(pattern, self.seen), repr(pattern))
+        return found.group()
+
+    def end(self) -> int:
+        """Reads to the end; the exit code."""
+        eventually(lambda: not self._read(), f"the end; seen so far: {self.seen}")
+        return self.code()
+
+    def code(self) -> int:
+        if self._code is None:
+            self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            os.close(self._descriptor)
+        return self._code
+
+    def close(self) -> None:
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self.code()
+
+    def _read(self) -> bool:
+        """False once the command has closed its terminal."""
+        ready, _, _ = select.select([self._descriptor], [], [], 0.05)
+        if not ready:
+            return True
+        try:
+            got = os.read(self._descriptor, 65536)
+        except OSError:
+            return False
+        self.seen += got.decode("utf-8", "replace")
+        return bool(got)

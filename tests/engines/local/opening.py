@@ -1,0 +1,69 @@
+"""Engines on a home of their own, which end what they started when a test is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regatta.engines.local.engine import LocalEngine
+from regatta.engines.local.home import Home, open_home
+from regatta.engines.local.machine import Machine
+from regatta.engines.local.runspec import run_folder
+from regatta.engines.local.runtime import Runtime
+from regatta.engines.local.store import Store
+from tests.engines.local.jobs import eventually
+
+OpenEngine = Callable[..., LocalEngine]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = open_home(tmp_path / "home")
+    yield home
+    _end_everything(home)
+
+
+@pytest.fixture
+def open_engine(home: Home) -> Iterator[OpenEngine]:
+    """Opens engines on this test's home, one after another; `cpus` and `gpus` set its size."""
+    opened: list[LocalEngine] = []
+
+    def open_one(
+        cpus: float = 4, gpus: tuple[str, ...] = (), pods: int = 110, **more: Any
+    ) -> LocalEngine:
+        machine = Machine(cpus=cpus, memory=8 << 30, gpus=gpus, pods=pods)
+        opened.append(LocalEngine(home, machine=machine, **more))
+        return opened[-1]
+
+    yield open_one
+    for engine in opened:
+        engine.close()
+
+
+@pytest.fixture
+def engine(open_engine: OpenEngine) -> LocalEngine:
+    return open_engine()
+
+
+def _end_everything(home: Home) -> None:
+    """What a test left running is ended by its own run, never by name."""
+    if not home.database.exists():
+        return
+    store = Store(home.database)
+    try:
+        left = [pod for pod in store.read.pods_not_over() if pod.run]
+    finally:
+        store.close()
+    runtime = Runtime()
+    for pod in left:
+        folder = run_folder(home.pod(pod.job_uid, pod.uid), pod.run)
+        runtime.stop(folder, 0)
+        eventually(lambda folder=folder: _ended(runtime, folder), f"the end of {pod.name}")
+        runtime.sweep(f"{pod.uid}/{pod.run}")
+
+
+def _ended(runtime: Runtime, folder: Path) -> bool:
+    return runtime.inspect(folder).phase not in ("Running", "Starting")

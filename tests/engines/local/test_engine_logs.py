@@ -1,0 +1,167 @@
+"""A job's log through the engine: whose lines come, and when following ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from regatta.api.job import Phase
+from regatta.engines.base import EngineError, LogBatch, LogQuery, NotPossible
+from regatta.engines.local.engine import LocalEngine
+from tests.engines.local.jobs import (
+    a_job,
+    a_role,
+    eventually,
+    pods_of,
+    submit,
+    wait_for,
+    wait_until_quiet,
+)
+from tests.engines.local.opening import OpenEngine
+
+
+def texts(batches: Iterator[LogBatch]) -> list[str]:
+    return [line.text for batch in batches for line in batch.lines]
+
+
+def test_following_gives_every_line_and_ends_with_the_job(engine: LocalEngine) -> None:
+    submit(engine, a_job("talk", "for i in 1 2 3; do echo $i; sleep 0.05; done"))
+    assert texts(engine.logs("default", "talk", LogQuery(follow=True))) == ["1", "2", "3"]
+    wait_for(engine, "talk", Phase.COMPLETED)
+
+
+def test_following_goes_on_through_restarts(engine: LocalEngine) -> None:
+    submit(engine, a_job("tries", "echo try; exit 1", runPolicy={"backoffLimit": 1}))
+    assert texts(engine.logs("default", "tries", LogQuery(follow=True))) == ["try", "try"]
+
+
+def test_following_ends_although_servers_run_on(engine: LocalEngine) -> None:
+    job = a_job("ps", "echo trained", cleanPodPolicy="Never", withGloo=0)
+    job["spec"]["ps"] = a_role("echo serving; exec sleep 600")
+    submit(engine, job)
+    assert set(texts(engine.logs("default", "ps", LogQuery(follow=True)))) == {
+        "trained",
+        "serving",
+    }
+    assert pods_of(engine, "ps", "ps")[0].phase == "Running"
+
+
+def test_following_waits_for_a_job_that_has_not_started(open_engine: OpenEngine) -> None:
+    engine = open_engine(cpus=1)
+    submit(engine, a_job("first", "exec sleep 600", cpu=1))
+    submit(engine, a_job("second", "echo at last", cpu=1))
+    wait_for(engine, "second", Phase.PENDING)
+    got: list[str] = []
+    follower = threading.Thread(
+        target=lambda: got.extend(texts(engine.logs("default", "second", LogQuery(follow=True))))
+    )
+    follower.start()
+    engine.stop("default", "first")
+    follower.join(30)
+    assert got == ["at last"]
+
+
+def test_a_silent_job_still_gives_signs_of_life(engine: LocalEngine) -> None:
+    submit(engine, a_job("silent", "exec sleep 600"))
+    wait_for(engine, "silent", Phase.RUNNING)
+    batches = engine.logs("default", "silent", LogQuery(follow=True))
+    assert next(batches).lines == ()
+    engine.stop("default", "silent")
+    assert texts(batches) == []
+
+
+def test_resuming_repeats_and_loses_nothing(engine: LocalEngine, tmp_path: Path) -> None:
+    script = f"echo a; until [ -e {tmp_path}/go ]; do sleep 0.02; done; echo b"
+    submit(engine, a_job("resume", script, replicas=2))
+    stream = engine.logs("default", "resume", LogQuery(follow=True))
+    first: list[str] = []
+    after: dict[str, str] = {}
+    while len(first) < 2:
+        batch = next(stream)
+        first += [line.text for line in batch.lines]
+        after = batch.after
+    (tmp_path / "go").touch()
+    rest = texts(engine.logs("default", "resume", LogQuery(follow=True, after=after)))
+    assert (first, rest) == (["a", "a"], ["b", "b"])
+
+
+def test_logs_stay_when_pods_are_cleaned(engine: LocalEngine) -> None:
+    submit(engine, a_job("cleaned", "echo kept", cleanPodPolicy="Always"))
+    wait_for(engine, "cleaned", Phase.COMPLETED)
+    eventually(lambda: not pods_of(engine, "cleaned")[0].current, "the cleaning")
+    assert texts(engine.logs("default", "cleaned", LogQuery())) == ["kept"]
+
+
+def test_only_the_latest_try_is_shown_unless_the_one_before_is_asked_for(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    script = f"echo x >> {tmp_path}/n; wc -l < {tmp_path}/n; exit 1"
+    submit(engine, a_job("tries", script, runPolicy={"backoffLimit": 1}), tmp_path)
+    wait_for(engine, "tries", Phase.FAILED)
+    wait_until_quiet(engine, "tries")
+    assert texts(engine.logs("default", "tries", LogQuery())) == ["2"]
+    assert texts(engine.logs("default", "tries", LogQuery(previous=True))) == ["1"]
+
+
+def test_one_replica_can_be_chosen(engine: LocalEngine) -> None:
+    submit(engine, a_job("some", "echo $PADDLE_TRAINER_ID", replicas=3))
+    wait_for(engine, "some", Phase.COMPLETED)
+    wait_until_quiet(engine, "some")
+    assert texts(engine.logs("default", "some", LogQuery(role="worker", index=1))) == ["1"]
+    (batch,) = engine.logs("default", "some", LogQuery(index=2))
+    assert batch.lines[0].pod == "worker-2"
+
+
+def test_a_role_that_is_not_there_is_named(engine: LocalEngine) -> None:
+    submit(engine, a_job("roles"))
+    with pytest.raises(NotPossible, match="its roles are worker"):
+        engine.logs("default", "roles", LogQuery(role="ps"))
+
+
+def test_a_bad_pattern_is_told_at_once(engine: LocalEngine) -> None:
+    submit(engine, a_job("grep"))
+    with pytest.raises(EngineError):
+        engine.logs("default", "grep", LogQuery(grep="("))
+
+
+def test_a_replaced_jobs_log_is_found_by_its_uid(engine: LocalEngine) -> None:
+    old = submit(engine, a_job("again", "echo old"))
+    wait_for(engine, "again", Phase.COMPLETED)
+    submit(engine, a_job("again", "echo new"))
+    wait_for(engine, "again", Phase.COMPLETED)
+    wait_until_quiet(engine, "again")
+    assert texts(engine.logs("default", old.uid, LogQuery())) == ["old"]
+    assert texts(engine.logs("default", "again", LogQuery())) == ["new"]
+
+
+def test_progress_that_a_replica_reports_is_in_the_status(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    script = "python3 -c 'import regatta; regatta.progress(3, 10, loss=0.5)'; exec sleep 600"
+    submit(engine, a_job("progress", script), tmp_path)
+
+    def reported() -> bool:
+        progress = engine.get("default", "progress").status.progress
+        return progress is not None and (progress.step, progress.total) == (3, 10)
+
+    eventually(reported, "the progress")
+    progress = engine.get("default", "progress").status.progress
+    assert progress is not None
+    assert progress.metrics == {"loss": 0.5}
+
+
+def test_a_job_that_reports_no_progress_for_too_long_has_hung(engine: LocalEngine) -> None:
+    submit(engine, a_job("hung", "exec sleep 600", runPolicy={"hangTimeoutSeconds": 1}))
+    job = wait_for(engine, "hung", Phase.FAILED)
+    assert job.status.reason == "Hung"
+
+
+def test_a_job_that_keeps_reporting_has_not_hung(engine: LocalEngine, tmp_path: Path) -> None:
+    beat = "import regatta, time\nfor i in range(8):\n regatta.progress(i); time.sleep(0.4)"
+    (tmp_path / "beat.py").write_text(beat)
+    job = a_job("beating", "exec python3 beat.py", runPolicy={"hangTimeoutSeconds": 2})
+    submit(engine, job, tmp_path)
+    wait_for(engine, "beating", Phase.COMPLETED)

@@ -1,0 +1,227 @@
+"""Waiting and starting on the real engine: gangs, GPUs, and what is told to those who wait."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from pathlib import Path
+
+import pytest
+
+from regatta.api.job import Phase
+from regatta.engines.base import NeverFits
+from regatta.engines.local.engine import LocalEngine
+from regatta.engines.local.runspec import gpu_hold
+from tests.engines.local.jobs import (
+    a_job,
+    a_role,
+    eventually,
+    pods_of,
+    submit,
+    wait_for,
+)
+from tests.engines.local.opening import OpenEngine
+
+
+def waiting_because(engine: LocalEngine, name: str) -> str:
+    def look() -> str:
+        job = engine.get("default", name)
+        return job.status.message if job.status.phase is Phase.PENDING else ""
+
+    return eventually(look, f"{name} saying why it waits")
+
+
+def test_a_job_larger_than_the_free_machine_waits_and_starts_when_room_appears(
+    open_engine: OpenEngine,
+) -> None:
+    engine = open_engine(cpus=2)
+    submit(engine, a_job("first", "exec sleep 600", cpu=1))
+    wait_for(engine, "first", Phase.RUNNING)
+    submit(engine, a_job("second", "true", replicas=2, cpu=1))
+    assert waiting_because(engine, "second") == "needs 2 CPUs, 1 of 2 free; next in the queue"
+    assert not any(pod.address for pod in engine.pods("default", "second"))
+    engine.stop("default", "first")
+    wait_for(engine, "second", Phase.COMPLETED)
+
+
+def test_places_in_the_queue_move_up(open_engine: OpenEngine) -> None:
+    engine = open_engine(cpus=1)
+    for name in ("a", "b", "c"):
+        submit(engine, a_job(name, "exec sleep 600", cpu=1))
+    wait_for(engine, "a", Phase.RUNNING)
+    assert waiting_because(engine, "c").endswith("2nd in the queue")
+    engine.stop("default", "a")
+    wait_for(engine, "b", Phase.RUNNING)
+    eventually(lambda: waiting_because(engine, "c").endswith("next in the queue"), "c's moving up")
+
+
+def test_a_higher_priority_goes_first(open_engine: OpenEngine) -> None:
+    engine = open_engine(cpus=1)
+    submit(engine, a_job("first", "exec sleep 600", cpu=1))
+    wait_for(engine, "first", Phase.RUNNING)
+    submit(engine, a_job("usual", "exec sleep 600", cpu=1))
+    policy = {"priorityClass": "high"}
+    submit(engine, a_job("urgent", "exec sleep 600", cpu=1, schedulingPolicy=policy))
+    engine.stop("default", "first")
+    wait_for(engine, "urgent", Phase.RUNNING)
+    assert engine.get("default", "usual").status.phase is Phase.PENDING
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (a_job("big", cpu=5), "it needs 5 CPUs, this machine has 4 CPUs"),
+        (a_job("wide", replicas=3, cpu=2), "it needs 6 CPUs, this machine has 4 CPUs"),
+        (a_job("gpu", gpus=1), "it needs 1 GPU, this machine has 0 GPUs.*--no-gpu"),
+        (a_job("many", replicas=111), "it needs 111 replica slots, this machine has 110"),
+    ],
+)
+def test_a_job_that_can_never_fit_is_refused_with_the_numbers(
+    engine: LocalEngine, job: dict[str, object], words: str
+) -> None:
+    with pytest.raises(NeverFits, match=words):
+        submit(engine, job)
+    assert engine.list(None) == []
+
+
+def test_a_job_that_asks_for_gpus_can_be_tried_without(engine: LocalEngine, tmp_path: Path) -> None:
+    script = f'echo "[$CUDA_VISIBLE_DEVICES] $PADDLE_DISTRI_BACKEND" > {tmp_path}/seen'
+    job = a_job("tryout", script, replicas=2, gpus=4)
+    submit(engine, job, tmp_path, no_gpu=True)
+    wait_for(engine, "tryout", Phase.COMPLETED)
+    assert (tmp_path / "seen").read_text() == "[] gloo\n"
+
+
+def test_gpus_are_given_as_whole_devices_and_never_twice(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    engine = open_engine(gpus=("0", "1", "2"))
+    script = f'echo "$CUDA_VISIBLE_DEVICES" > {tmp_path}/$HOSTNAME_OF_POD; exec sleep 600'
+    for name, gpus in (("one", 1), ("two", 2)):
+        job = a_job(name, script, gpus=gpus)
+        container = job["spec"]["worker"]["template"]["spec"]["containers"][0]
+        container["env"] = [{"name": "HOSTNAME_OF_POD", "value": name}]
+        submit(engine, job, tmp_path)
+        wait_for(engine, name, Phase.RUNNING)
+    held = {name: pods_of(engine, name)[0].gpus for name in ("one", "two")}
+    assert sorted(held["one"] + held["two"]) == ["0", "1", "2"]
+    eventually(lambda: (tmp_path / "two").exists(), "its first line")
+    assert (tmp_path / "two").read_text().strip() == ",".join(held["two"])
+    assert engine.machine().gpus_held == 3
+
+
+def test_a_restarting_job_keeps_its_place(open_engine: OpenEngine, tmp_path: Path) -> None:
+    engine = open_engine(cpus=1)
+    script = f"echo x >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) -ge 2 ]"
+    submit(engine, a_job("flaky", script, cpu=1, runPolicy={"backoffLimit": 1}), tmp_path)
+    submit(engine, a_job("patient", f"test -s {tmp_path}/tries", cpu=1))
+    flaky = wait_for(engine, "flaky", Phase.COMPLETED)
+    patient = wait_for(engine, "patient", Phase.COMPLETED)
+    assert flaky.status.restarts == 1
+    assert flaky.status.completion_time is not None
+    assert patient.status.start_time is not None
+    assert patient.status.start_time >= flaky.status.completion_time
+
+
+def test_scaling_up_stops_nothing_until_the_new_size_is_admitted(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    engine = open_engine(cpus=3)
+    script = f"echo $PADDLE_TRAINERS_NUM >> {tmp_path}/$PADDLE_TRAINER_ID; exec sleep 600"
+    submit(engine, a_job("grow", script, replicas=2, cpu=1), tmp_path)
+    wait_for(engine, "grow", Phase.RUNNING)
+    submit(engine, a_job("other", "exec sleep 600", cpu=1))
+    wait_for(engine, "other", Phase.RUNNING)
+    engine.scale("default", "grow", "worker", 3)
+    eventually(
+        lambda: any("needs 1 CPU" in p.message for p in engine.pods("default", "grow")),
+        "the growth's waiting",
+    )
+    phases = [pod.phase for pod in engine.pods("default", "grow") if pod.current]
+    assert phases == ["Running", "Running", "Pending"]
+    engine.stop("default", "other")
+    eventually(
+        lambda: (tmp_path / "2").exists() and (tmp_path / "2").read_text() == "3\n",
+        "the third worker's start",
+    )
+
+
+def test_two_gangs_that_each_need_the_machine_run_one_after_the_other(
+    open_engine: OpenEngine,
+) -> None:
+    engine = open_engine(cpus=2)
+    for name in ("left", "right"):
+        submit(engine, a_job(name, "sleep 0.1", replicas=2, cpu=1))
+    for name in ("left", "right"):
+        wait_for(engine, name, Phase.COMPLETED)
+
+
+def test_more_jobs_than_there_are_replica_slots_all_get_their_turn(
+    open_engine: OpenEngine,
+) -> None:
+    engine = open_engine(pods=3)
+    names = [f"job-{number}" for number in range(12)]
+    for name in names:
+        submit(engine, a_job(name, "true"))
+    for name in names:
+        wait_for(engine, name, Phase.COMPLETED)
+    eventually(lambda: engine.machine().pods_held == 0, "everything being given back")
+
+
+@pytest.mark.parametrize(
+    ("policy", "worker", "phase", "left"),
+    [
+        ("Never", "true", Phase.COMPLETED, {"ps", "worker"}),
+        ("OnCompletion", "true", Phase.COMPLETED, set()),
+        ("Always", "true", Phase.COMPLETED, set()),
+        ("OnFailure", "true", Phase.COMPLETED, {"ps", "worker"}),
+        ("Never", "exit 1", Phase.FAILED, {"ps", "worker"}),
+        ("OnCompletion", "exit 1", Phase.FAILED, {"ps", "worker"}),
+        ("OnFailure", "exit 1", Phase.FAILED, set()),
+        ("Always", "exit 1", Phase.FAILED, set()),
+    ],
+)
+def test_the_clean_pod_policy_decides_which_pods_stay(
+    engine: LocalEngine, policy: str, worker: str, phase: Phase, left: set[str]
+) -> None:
+    job = a_job("clean", worker, cleanPodPolicy=policy, withGloo=0)
+    job["spec"]["ps"] = a_role("exec sleep 600")
+    submit(engine, job)
+    wait_for(engine, "clean", phase)
+    records = engine.pods("default", "clean")
+    assert {pod.role for pod in records} == {"ps", "worker"}, "records outlive cleaning"
+    eventually(
+        lambda: {pod.role for pod in engine.pods("default", "clean") if pod.current} == left,
+        "the cleaning",
+    )
+    runs_on = phase is Phase.COMPLETED and bool(left)
+    eventually(
+        lambda: (pods_of(engine, "clean", "ps")[0].phase == "Running") is runs_on,
+        "the servers' end" if not runs_on else "the servers running on",
+    )
+
+
+def test_servers_left_running_are_counted_until_stop_ends_them(open_engine: OpenEngine) -> None:
+    engine = open_engine(cpus=2)
+    job = a_job("left", "true", cleanPodPolicy="Never", withGloo=0)
+    job["spec"]["ps"] = a_role("exec sleep 600", cpu=2)
+    submit(engine, job)
+    wait_for(engine, "left", Phase.COMPLETED)
+    submit(engine, a_job("next", "true", cpu=1))
+    assert "0 of 2 free" in waiting_because(engine, "next")
+    assert engine.machine().cpus_held == 2
+    stopped = engine.stop("default", "left")
+    assert stopped.status.phase is Phase.COMPLETED
+    wait_for(engine, "next", Phase.COMPLETED)
+    assert engine.get("default", "left").status.phase is Phase.COMPLETED
+
+
+def test_a_gpu_that_another_users_job_holds_is_waited_for(open_engine: OpenEngine) -> None:
+    device = f"test-{uuid.uuid4()}"
+    engine = open_engine(gpus=(device,))
+    with socket.socket(socket.AF_UNIX) as other_user:
+        other_user.bind("\0" + gpu_hold(device).name)
+        submit(engine, a_job("polite", "true", gpus=1))
+        assert "another program" in waiting_because(engine, "polite")
+    job = wait_for(engine, "polite", Phase.COMPLETED)
+    assert job.status.attempt == 0

@@ -1,0 +1,304 @@
+"""An engine that is gone at any instant, a supervisor that is killed, a machine that restarts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from regatta.api.job import Job, JobStatus, Phase
+from regatta.controller.plan import Instant, Plan
+from regatta.controller.reconcile import reconcile
+from regatta.controller.world import Children
+from regatta.engines.local import loop
+from regatta.engines.local.apply import stop_pod
+from regatta.engines.local.engine import LocalEngine
+from regatta.engines.local.home import Home
+from regatta.engines.local.processes import Processes
+from regatta.engines.local.runspec import CLAIM_FILE, port_hold, run_folder
+from regatta.engines.local.runtime import Runtime
+from regatta.engines.local.store import Store
+from regatta.engines.local.writes import Transaction
+from tests.engines.local.jobs import (
+    a_job,
+    a_role,
+    alive,
+    eventually,
+    pods_of,
+    submit,
+    wait_for,
+    wait_until_quiet,
+)
+from tests.engines.local.opening import OpenEngine
+
+
+def the_run_of(home: Home, engine: LocalEngine, name: str, role: str = "worker") -> Path:
+    pod = pods_of(engine, name, role)[-1]
+    return run_folder(home.pod(engine.get("default", name).uid, pod.uid), 1)
+
+
+def supervisor_of(folder: Path) -> int:
+    state = Runtime().inspect(folder)
+    assert state.supervisor is not None
+    return state.supervisor
+
+
+def test_a_running_job_is_picked_up_by_the_next_engine(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    first = open_engine()
+    submit(first, a_job("long", f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; exit 0"))
+    wait_for(first, "long", Phase.RUNNING)
+    pid = pods_of(first, "long")[0].pid
+    first.close()
+    second = open_engine()
+    assert pods_of(second, "long")[0].pid == pid
+    (tmp_path / "go").touch()
+    wait_for(second, "long", Phase.COMPLETED)
+    assert len(pods_of(second, "long")) == 1
+
+
+def test_an_exit_that_nobody_watched_is_not_lost(
+    open_engine: OpenEngine, home: Home, tmp_path: Path
+) -> None:
+    first = open_engine()
+    submit(first, a_job("alone", f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; exit 9"))
+    wait_for(first, "alone", Phase.RUNNING)
+    folder = the_run_of(home, first, "alone")
+    first.close()
+    (tmp_path / "go").touch()
+    runtime = Runtime()
+    eventually(lambda: runtime.inspect(folder).phase == "Exited", "the replica's end")
+    second = open_engine()
+    job = wait_for(second, "alone", Phase.FAILED)
+    assert job.status.failure is not None
+    assert job.status.failure.exit_code == 9
+
+
+def test_a_queued_job_starts_under_the_next_engine(open_engine: OpenEngine) -> None:
+    first = open_engine(cpus=1)
+    submit(first, a_job("blocker", "exec sleep 600", cpu=1))
+    wait_for(first, "blocker", Phase.RUNNING)
+    submit(first, a_job("queued", "true", cpu=1))
+    first.close()
+    second = open_engine(cpus=1)
+    wait_for(second, "queued", Phase.PENDING)
+    second.stop("default", "blocker")
+    wait_for(second, "queued", Phase.COMPLETED)
+
+
+def test_a_start_that_was_written_but_not_carried_out_happens_once(
+    open_engine: OpenEngine, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_engine()
+    with monkeypatch.context() as patch:
+        # As if it had been killed between the transaction and what comes after it.
+        patch.setattr(Processes, "carry_out", lambda *arguments: None)
+        submit(first, a_job("intent", f"echo ran >> {tmp_path}/count"))
+        store = Store(home.database)
+        eventually(
+            lambda: any(pod.run for pod in store.read.pods_not_over()), "the written intention"
+        )
+        store.close()
+        first.close()
+    second = open_engine()
+    wait_for(second, "intent", Phase.COMPLETED)
+    assert (tmp_path / "count").read_text() == "ran\n"
+
+
+def test_a_stop_that_was_written_but_not_signalled_is_signalled_by_the_next_engine(
+    open_engine: OpenEngine, home: Home
+) -> None:
+    first = open_engine()
+    job = a_job("servers", "true", cleanPodPolicy="Never", withGloo=0)
+    job["spec"]["ps"] = a_role("exec sleep 600")
+    submitted = submit(first, job)
+    wait_for(first, "servers", Phase.COMPLETED)
+    pid = pods_of(first, "servers", "ps")[0].pid
+    first.close()
+    store = Store(home.database)
+    with store.write() as tx:
+        for pod in tx.pods(submitted.uid):
+            stop_pod(tx, pod, submitted.metadata.creation_timestamp)
+    store.close()
+    second = open_engine()
+    wait_until_quiet(second, "servers")
+    assert pid is not None
+    assert not alive(pid)
+
+
+def test_a_killed_supervisor_is_reported_as_that_and_leaves_nothing_running(
+    engine: LocalEngine, home: Home, tmp_path: Path
+) -> None:
+    submit(engine, a_job("orphan", f"setsid sleep 600 & echo $! > {tmp_path}/pid; exec sleep 600"))
+    wait_for(engine, "orphan", Phase.RUNNING)
+    child = int(eventually(lambda: _read(tmp_path / "pid"), "its child"))
+    pod = pods_of(engine, "orphan")[0]
+    os.kill(supervisor_of(the_run_of(home, engine, "orphan")), signal.SIGKILL)
+    job = wait_for(engine, "orphan", Phase.FAILED)
+    assert job.status.failure is not None
+    assert (job.status.failure.exit_code, job.status.failure.reason) == (None, "SupervisorLost")
+    assert pod.pid is not None
+    assert not alive(pod.pid)
+    assert not alive(child)
+
+
+def test_a_lost_supervisor_counts_as_a_failure_within_the_backoff_limit(
+    engine: LocalEngine, home: Home, tmp_path: Path
+) -> None:
+    script = f"[ -e {tmp_path}/second ] && exit 0; exec sleep 600"
+    submit(engine, a_job("retried", script, runPolicy={"backoffLimit": 1}))
+    wait_for(engine, "retried", Phase.RUNNING)
+    (tmp_path / "second").touch()
+    os.kill(supervisor_of(the_run_of(home, engine, "retried")), signal.SIGKILL)
+    job = wait_for(engine, "retried", Phase.COMPLETED)
+    assert job.status.restarts == 1
+
+
+def test_a_reboot_fails_the_replicas_it_ended_and_says_so(
+    open_engine: OpenEngine, home: Home
+) -> None:
+    first = open_engine()
+    submit(first, a_job("rebooted", "exec sleep 600"))
+    wait_for(first, "rebooted", Phase.RUNNING)
+    folder = the_run_of(home, first, "rebooted")
+    first.close()
+    supervisor, _, _ = (folder / CLAIM_FILE).read_text().split()
+    os.kill(int(supervisor), signal.SIGKILL)
+    eventually(lambda: not alive(int(supervisor)), "the supervisor's end")
+    claim = (folder / CLAIM_FILE).read_text().split()
+    (folder / CLAIM_FILE).write_text(" ".join([*claim[:2], "another-boot"]))
+    second = open_engine()
+    job = wait_for(second, "rebooted", Phase.FAILED)
+    assert job.status.failure is not None
+    assert job.status.failure.reason == "MachineRestarted"
+
+
+def test_the_time_in_which_no_engine_watched_does_not_count_against_a_deadline(
+    open_engine: OpenEngine, home: Home
+) -> None:
+    first = open_engine()
+    submit(first, a_job("timed", "exec sleep 600", runPolicy={"activeDeadlineSeconds": 3600}))
+    wait_for(first, "timed", Phase.RUNNING)
+    first.close()
+    store = Store(home.database)
+    awake = store.read.counter("awake")
+    started = store.read.jobs()[0].job.status.started_awake
+    store.close()
+    assert started is not None
+    assert started <= awake < started + 60
+    second = open_engine()
+    assert second._clock.now().awake < awake + 60
+
+
+def test_a_port_taken_by_somebody_else_is_a_free_restart_on_other_ports(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    engine = open_engine(cpus=1)
+    submit(engine, a_job("blocker", "exec sleep 600", cpu=1))
+    wait_for(engine, "blocker", Phase.RUNNING)
+    submit(engine, a_job("unlucky", f"echo $PADDLE_PORT > {tmp_path}/port", cpu=1))
+    wait_for(engine, "unlucky", Phase.PENDING)
+    store_base = engine._store.read.reservation(engine.get("default", "unlucky").uid)
+    assert store_base is not None
+    base = 10000 + 20 * store_base.first_block
+    with socket.socket(socket.AF_UNIX) as thief:
+        thief.bind("\0" + port_hold(base).name)
+        engine.stop("default", "blocker")
+        job = wait_for(engine, "unlucky", Phase.COMPLETED)
+    assert job.status.restarts == 0
+    assert int((tmp_path / "port").read_text()) != base
+    assert "PortTaken" in {event.reason for event in engine.events("default", "unlucky")}
+
+
+def test_what_a_deleted_job_left_behind_is_swept(open_engine: OpenEngine, home: Home) -> None:
+    first = open_engine()
+    job = submit(first, a_job("half-deleted", "exec sleep 600"))
+    wait_for(first, "half-deleted", Phase.RUNNING)
+    pid = pods_of(first, "half-deleted")[0].pid
+    first.close()
+    store = Store(home.database)
+    with store.write() as tx:
+        tx.remove_job(job.uid)
+    store.close()
+    open_engine()
+    assert not home.job(job.uid).exists()
+    assert pid is not None
+    eventually(lambda: not alive(pid), "its process's end")
+
+
+def test_events_and_versions_go_on_rising_over_engines(
+    open_engine: OpenEngine,
+) -> None:
+    first = open_engine()
+    submit(first, a_job("one"))
+    wait_for(first, "one", Phase.COMPLETED)
+    version = first.wait_for_change(0, 0)
+    last = first.events(None, None)[-1].id
+    first.close()
+    second = open_engine()
+    assert second.wait_for_change(0, 0) >= version
+    submit(second, a_job("two"))
+    assert second.events(None, None, after=last)[0].id > last
+
+
+def test_one_jobs_trouble_does_not_stop_the_others(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def troubled(job: Job, children: Children, now: Instant) -> Plan:
+        if job.name == "cursed":
+            raise RuntimeError("a mistake of ours")
+        return reconcile(job, children, now)
+
+    monkeypatch.setattr(loop, "RETRY", 0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "reconcile", troubled)
+        submit(engine, a_job("cursed"))
+        submit(engine, a_job("blessed"))
+        wait_for(engine, "blessed", Phase.COMPLETED)
+        assert engine.get("default", "cursed").status.phase is None
+    wait_for(engine, "cursed", Phase.COMPLETED)
+
+
+def test_a_signal_that_could_not_be_sent_is_sent_later(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(engine, a_job("full", "exec sleep 600"))
+    wait_for(engine, "full", Phase.RUNNING)
+    refused = []
+
+    def disk_is_full(self: Runtime, folder: Path, grace_seconds: float) -> None:
+        refused.append(folder)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(loop, "RETRY", 0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(Runtime, "stop", disk_is_full)
+        engine.stop("default", "full")
+        eventually(lambda: len(refused) > 1, "a second try")
+    wait_for(engine, "full", Phase.ABORTED)
+
+
+def test_a_turn_that_fails_is_made_up_for(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Transaction, job: Job, status: JobStatus) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(loop, "RETRY", 0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "set_status", broken)
+        submit(engine, a_job("unwritten"))
+        assert engine.get("default", "unwritten").status.phase is None
+    wait_for(engine, "unwritten", Phase.COMPLETED)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

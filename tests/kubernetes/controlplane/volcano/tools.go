@@ -1,0 +1,9 @@
+//go:build tools
+
+// Package tools names the programs this module builds, so that go.sum pins what they need.
+package tools
+
+import (
+	_ "volcano.sh/volcano/cmd/scheduler"
+	_ "volcano.sh/volcano/cmd/controller-manager"
+)

@@ -1,0 +1,115 @@
+"""The REST contract: shapes of answers and refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from regatta.client.client import API, Client
+from regatta.client.errors import Refused
+from regatta.engines.base import Submission
+from tests.doors import Regatta, delete_everything, eventually, shell_job
+
+
+@pytest.fixture
+def client(regatta: Regatta) -> Iterator[Client]:
+    client = regatta.client
+    yield client
+    delete_everything(client)
+
+
+def submit(client: Client, text: str, **more: object) -> None:
+    client.submit(Submission(text=text, **more))  # type: ignore[arg-type]
+
+
+def refusal(client: Client, method: str, path: str, body: object = None) -> Refused:
+    with pytest.raises(Refused) as caught:
+        client.http.request(method, API + path, body=body)
+    return caught.value
+
+
+def test_a_submitted_job_is_answered_whole(client: Client) -> None:
+    raw = client.http.request("POST", f"{API}/jobs", body={"text": shell_job("whole")})
+
+    answer = json.loads(raw)
+    assert answer["job"]["apiVersion"] == "batch.paddlepaddle.org/v1"
+    assert answer["job"]["metadata"]["uid"]
+    assert answer["warnings"] == []
+    assert answer["replaced"] == ""
+
+
+def test_an_invalid_job_is_told_problem_by_problem(client: Client) -> None:
+    refused = refusal(client, "POST", "/jobs", {"text": "kind: PaddleJob\nspec: {}\n"})
+
+    assert (refused.status, refused.code) == (422, "InvalidJob")
+    assert "metadata.name" in {problem.path for problem in refused.problems}
+    assert {problem.severity for problem in refused.problems} == {"error"}
+
+
+def test_a_misspelt_field_of_the_request_is_named(client: Client) -> None:
+    refused = refusal(client, "POST", "/jobs", {"text": "x", "replase": True})
+
+    assert (refused.status, refused.code) == (400, "BadRequest")
+    assert [problem.path for problem in refused.problems] == ["replase"]
+
+
+def test_what_does_not_exist_is_404(client: Client) -> None:
+    job = refusal(client, "GET", "/namespaces/default/jobs/none")
+    path = refusal(client, "GET", "/nothing")
+
+    assert (job.status, job.code) == (404, "JobNotFound")
+    assert (path.status, path.code) == (404, "NoSuchPath")
+
+
+def test_a_live_name_is_a_conflict(client: Client) -> None:
+    submit(client, shell_job("live", "sleep 1000"))
+
+    with pytest.raises(Refused, match="--replace") as caught:
+        submit(client, shell_job("live"))
+
+    assert (caught.value.status, caught.value.code) == (409, "JobIsLive")
+
+
+def test_a_dry_run_creates_nothing(client: Client) -> None:
+    preview = client.preview(Submission(text=shell_job("imagined", replicas=2)))
+
+    assert [manifest["kind"] for manifest in preview.objects].count("Pod") == 2
+    assert preview.environment["imagined-worker-0"]["PADDLE_TRAINERS_NUM"] == "2"
+    assert client.jobs(None) == []
+
+
+def test_the_namespace_filters_the_list(client: Client) -> None:
+    submit(client, shell_job("here"), namespace="a")
+    submit(client, shell_job("there"), namespace="b")
+
+    assert [job.name for job in client.jobs("a")] == ["here"]
+    assert sorted(job.name for job in client.jobs(None)) == ["here", "there"]
+
+
+def test_pods_events_and_machine_have_their_views(client: Client) -> None:
+    submit(client, shell_job("viewed"))
+    eventually(lambda: client.get("default", "viewed").finished, "the job's end")
+
+    [pod] = client.pods("default", "viewed")
+    events = client.events("default", "viewed")
+
+    assert (pod.role, pod.index, pod.phase, pod.exit_code) == ("worker", 0, "Succeeded", 0)
+    assert pod.address.startswith("127.")
+    assert [event.id for event in events] == sorted(event.id for event in events)
+    assert client.events("default", "viewed", after=events[-1].id) == []
+    assert client.machine().cpus > 0
+
+
+def test_scaling_below_zero_is_refused_before_the_engine_hears_of_it(client: Client) -> None:
+    path = "/namespaces/default/jobs/any/scale"
+
+    assert refusal(client, "POST", path, {"replicas": -1}).code == "BadRequest"
+
+
+def test_the_server_describes_itself(client: Client, regatta: Regatta) -> None:
+    info = client.server()
+
+    assert info.guarded
+    assert info.home == str(regatta.files.folder)

@@ -1,0 +1,148 @@
+"""Server-sent events: batches, resuming, heartbeats, and many followers at once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+
+from regatta.client.client import API, Client
+from regatta.client.errors import Refused
+from regatta.client.sse import ServerEvent
+from regatta.engines.base import LogQuery, Submission
+from tests.doors import Regatta, delete_everything, eventually, shell_job
+
+FOLLOW = LogQuery(follow=True)
+
+
+@pytest.fixture
+def client(regatta: Regatta) -> Iterator[Client]:
+    client = regatta.client
+    yield client
+    delete_everything(client)
+
+
+def finished(client: Client, name: str, script: str, **more: int) -> None:
+    client.submit(Submission(text=shell_job(name, script, **more)))
+    eventually(lambda: client.get("default", name).finished, "the job's end")
+
+
+def texts(events: list[ServerEvent]) -> list[str]:
+    return [line[3] for e in events if e.event == "lines" for line in json.loads(e.data)]
+
+
+def test_lines_travel_in_batches_and_the_stream_says_its_end(client: Client) -> None:
+    finished(client, "many", "seq 1 3000")
+
+    events = list(client.stream_logs("default", "many", LogQuery(), "", status=False))
+
+    assert texts(events) == [str(i) for i in range(1, 3001)]
+    assert events[-1].event == "end"
+    assert len(events) < 50
+
+
+def test_a_stream_resumes_after_the_last_id_without_loss_or_repetition(client: Client) -> None:
+    finished(client, "resumed", "seq 1 3000", replicas=2)
+    whole = list(client.stream_logs("default", "resumed", LogQuery(), "", status=False))
+    assert len(whole) > 3
+
+    for cut in range(1, len(whole) - 1):
+        before = whole[:cut]
+        after = client.stream_logs("default", "resumed", LogQuery(), before[-1].id, status=False)
+        joined = texts(before) + texts(list(after))
+        assert sorted(joined) == sorted(texts(whole)), f"cut after event {cut}"
+
+
+def test_a_bad_position_is_refused(client: Client) -> None:
+    finished(client, "positioned", "true")
+
+    with pytest.raises(Refused, match="no log position"):
+        next(client.stream_logs("default", "positioned", LogQuery(), "nonsense", status=False))
+
+
+def test_a_bad_pattern_is_refused_with_the_reason(client: Client) -> None:
+    finished(client, "searched", "true")
+
+    with pytest.raises(Refused, match="not a regular expression") as caught:
+        next(client.stream_logs("default", "searched", LogQuery(grep="("), "", status=False))
+
+    assert caught.value.status == 400
+
+
+def test_following_with_status_ends_with_the_final_job(client: Client) -> None:
+    client.submit(Submission(text=shell_job("told", "echo one; sleep 0.3; echo two")))
+
+    events = list(client.stream_logs("default", "told", FOLLOW, "", status=True))
+
+    assert texts(events) == ["one", "two"]
+    phases = [json.loads(e.data)["status"].get("phase") for e in events if e.event == "job"]
+    assert phases[-1] == "Completed"
+    assert events[-1].event == "end"
+
+
+def test_a_watch_tells_what_is_then_what_changes(client: Client) -> None:
+    finished(client, "old", "true")
+    stream = client.stream_jobs("default", None)
+    first = list(islice(stream, 2))
+    assert [event.event for event in first] == ["job", "synced"]
+
+    client.submit(Submission(text=shell_job("new")))
+    client.delete("default", "old")
+    told: set[tuple[str, str]] = set()
+    for event in stream:
+        data = json.loads(event.data)
+        told.add((event.event, data["metadata"]["name"] if event.event == "job" else data[1]))
+        if {("job", "new"), ("gone", "old")} <= told:
+            break
+
+
+def test_events_resume_after_their_id(client: Client) -> None:
+    finished(client, "eventful", "true")
+    known = client.events("default", "eventful")
+
+    stream = client.stream_events("default", "eventful", str(known[1].id))
+
+    assert next(stream).id == str(known[2].id)
+
+
+def test_a_silent_stream_carries_heartbeats(client: Client) -> None:
+    """Else a client could not tell a quiet job from a dead server."""
+    client.submit(Submission(text=shell_job("silent", "sleep 1000")))
+    http = client.http
+    connection = http._connect(30)
+    path = f"{API}/namespaces/default/jobs/silent/logs"
+    response = http._send(connection, "GET", path, {"follow": True}, None)
+
+    beats = [response.readline() for _ in range(4)]
+
+    assert [beat.startswith(b":") for beat in beats] == [True, False, True, False]
+    connection.close()
+
+
+def test_sixty_followers_leave_the_server_free_to_answer(client: Client) -> None:
+    """More than the thread pool that answers requests has threads."""
+    client.submit(Submission(text=shell_job("popular", "echo up; sleep 1000")))
+    seen = threading.Semaphore(0)
+    streams = [client.stream_logs("default", "popular", FOLLOW, "", status=True) for _ in range(60)]
+
+    def read(stream: Iterator[ServerEvent]) -> None:
+        for event in stream:
+            if event.event == "lines":
+                seen.release()
+            if event.event == "end":
+                return
+
+    readers = [threading.Thread(target=read, args=(stream,)) for stream in streams]
+    for reader in readers:
+        reader.start()
+    for _ in readers:
+        assert seen.acquire(timeout=60)
+
+    assert client.get("default", "popular").status.phase is not None
+    client.stop("default", "popular")
+    for reader in readers:
+        reader.join(60)
+    assert not any(reader.is_alive() for reader in readers)
