@@ -100,7 +100,8 @@ def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) ->
                 pod = None
             if pod is not None and pod.phase.over and index >= present:
                 pod = None  # it ended while it waited for the others; another takes its place
-            places.append(_replica(job, role, index, (len(places), number), spec, pod, memory))
+            numbers = (ordinal_of(job, role, index), number)
+            places.append(_replica(job, role, index, numbers, spec, pod, memory))
     return places
 
 
@@ -114,6 +115,17 @@ def size_in_effect(job: Job) -> dict[str, int]:
 
 def spec_size(job: Job) -> dict[str, int]:
     return {role: spec.replicas for role, spec in job.spec.roles().items()}
+
+
+def ordinal_of(job: Job, role: str, index: int) -> int:
+    """A replica's place among all, which decides its address and ports on a shared host.
+
+    Replicas that the job is growing to are counted as they will stand when it has grown.
+    """
+    present = size_in_effect(job)
+    size = present if index < present.get(role, 0) else spec_size(job)
+    names = list(job.spec.roles())
+    return sum(size.get(name, 0) for name in names[: names.index(role)]) + index
 
 
 def is_current(pod: Pod, memory: RoleStatus) -> bool:

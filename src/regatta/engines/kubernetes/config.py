@@ -22,6 +22,8 @@ from regatta.engines.kubernetes.kubeconfig import Cluster, Exec, User, read_kube
 from regatta.engines.kubernetes.proxies import checked, proxy_for
 from regatta.engines.kubernetes.tls import FRESH_SECONDS, FreshFile, Trust
 
+#: The machine's own store decides, as for any web page.
+COMMON_TRUST = Trust()
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -31,7 +33,7 @@ class ClusterAccess:
 
     server: str
     credentials: Credentials
-    trust: Trust = Trust()
+    trust: Trust = COMMON_TRUST
     #: Where objects go when nobody names a namespace.
     namespace: str = "default"
     #: The kubeconfig's context; empty inside a pod.

@@ -66,8 +66,6 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
 
 
-
-
 class NamedCluster(msgspec.Struct, frozen=True):
     name: str
     cluster: Cluster = Cluster()

@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Iterable
 from enum import Enum, auto
 
-from regatta.engines.local.ledger import Ledger, need_of, ordinal_of, places_needed
+from regatta.controller.observe import ordinal_of
+from regatta.engines.local.ledger import Ledger, need_of, places_needed
 from regatta.engines.local.machine import Machine
 from regatta.engines.local.queries import Queries
 from regatta.engines.local.records import JobRecord, PodRecord, Reservation

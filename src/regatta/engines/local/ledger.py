@@ -148,17 +148,6 @@ def wanted_by(job: Job) -> dict[str, int] | None:
     return spec_size(job)
 
 
-def ordinal_of(job: Job, role: str, index: int) -> int:
-    """A replica's place among all: it decides address and port block, as the brain counts them."""
-    before = 0
-    size = size_in_effect(job)
-    for name, spec in job.spec.roles().items():
-        if name == role:
-            return before + index
-        before += max(spec.replicas, size.get(name, 0))
-    return before + index
-
-
 def places_needed(job: Job) -> int:
-    size = size_in_effect(job)
-    return sum(max(spec.replicas, size.get(name, 0)) for name, spec in job.spec.roles().items())
+    """Addresses and port blocks: for the size it has and the one it grows to."""
+    return max(sum(size_in_effect(job).values()), sum(spec_size(job).values()))

@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from regatta.api.companions import Companions
 from regatta.api.job import Job
 from regatta.api.problems import InvalidJob, Problem
+from regatta.controller.observe import ordinal_of
 from regatta.controller.plan import Instant, NewEnvironment, NewPod
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import PORTS_PER_REPLICA, Children, Pod, PodPhase
 from regatta.engines.local.building import process_context, with_uid
-from regatta.engines.local.ledger import needs_of, ordinal_of
+from regatta.engines.local.ledger import needs_of
 from regatta.engines.local.process import Placement, build_run
 from regatta.engines.local.records import Context, Reservation
 from regatta.engines.local.reservations import place, ports_of

@@ -1,0 +1,3 @@
+module regatta.test/pause
+
+go 1.21
