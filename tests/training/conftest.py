@@ -5,11 +5,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,49 +24,20 @@ PATIENCE_SECONDS = 240
 
 @pytest.fixture(scope="session")
 def paddle_python(request: pytest.FixtureRequest) -> Path:
-    """The interpreter of `.venv-paddle`, which is made from the requirements when it is missing."""
+    """The interpreter of `.venv-paddle`, which `make test` makes; made here when it is missing."""
     python = PADDLE_VENV / "bin" / "python"
     capture = request.config.pluginmanager.getplugin("capturemanager")
-
-    def tell(line: str) -> None:
-        with capture.global_and_fixture_disabled():
-            print(line, file=sys.stderr, flush=True)
-
     # Parallel test processes all come here; one installs, the others wait for it.
     with REQUIREMENTS.open() as one_at_a_time:
         fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
-        if not _has_paddle(python):
-            _install_paddle(python, tell)
+        if not (PADDLE_VENV / ".installed").exists():
+            with capture.global_and_fixture_disabled():
+                subprocess.run(
+                    ["scripts/make-venv", PADDLE_VENV.name, REQUIREMENTS.relative_to(REPOSITORY)],
+                    cwd=REPOSITORY,
+                    check=True,
+                )
     return python
-
-
-def _has_paddle(python: Path) -> bool:
-    wanted = re.search(r"^paddlepaddle==(\S+)$", REQUIREMENTS.read_text(), re.MULTILINE)
-    assert wanted, f"{REQUIREMENTS} pins no paddlepaddle"
-    if not python.exists():
-        return False
-    ask = "import importlib.metadata as m; print(m.version('paddlepaddle'))"
-    answer = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=False)
-    return answer.stdout.strip() == wanted[1]
-
-
-def _install_paddle(python: Path, tell: Callable[[str], None]) -> None:
-    beside = Path(sys.executable).with_name("uv")
-    uv = str(beside) if beside.exists() else shutil.which("uv")
-    if uv:
-        steps = [
-            [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(PADDLE_VENV)],
-            [uv, "pip", "install", "--quiet", "--python", str(python), "-r", str(REQUIREMENTS)],
-        ]
-    else:
-        steps = [
-            [sys.executable, "-m", "venv", "--clear", str(PADDLE_VENV)],
-            [str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)],
-        ]
-    tell(f"installing PaddlePaddle into {PADDLE_VENV.name} (126 MB, once) ...")
-    for step in steps:
-        subprocess.run(step, check=True)
-    tell("PaddlePaddle is installed")
 
 
 class Regatta:

@@ -65,7 +65,7 @@ def test_a_job_files_mode_follows_from_its_roles(job_file: str, mode: Mode) -> N
 
 @pytest.mark.parametrize("name", ["simple", "wide_and_deep", "resnet"])
 def test_an_image_has_the_paddle_that_the_tests_run(name: str) -> None:
-    tested = (EXAMPLES.parent / "requirements" / "paddle.txt").read_text().splitlines()
+    tested = (EXAMPLES.parent / "requirements" / "paddle.in").read_text().splitlines()
     pins = [line for line in tested if not line.startswith("#")]
     assert (EXAMPLES / name / "requirements.txt").read_text().splitlines() == pins
 

@@ -313,7 +313,10 @@ class Loop:
             tx.set_exit(pod, end, now.wall, state.restarts, disruption)
             if end.reason == "PortTaken":
                 self._reserve_anew(tx, pod)
-            self._heartbeats.forget_run(pod.job_uid, self._folder(pod))
+            folder = self._folder(pod)
+            # Its last report may be younger than the last pulse.
+            self._heartbeats.look([(pod.job_uid, folder)], now.awake)
+            self._heartbeats.forget_run(pod.job_uid, folder)
             ended.append(pod.uid)
         else:
             started = state.phase is RunPhase.RUNNING and not state.in_init
