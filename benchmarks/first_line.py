@@ -12,14 +12,18 @@ RUNS = 11
 
 
 def measure(folder: Path, env: dict[str, str]) -> list[Row]:
-    job = task_job(folder, "first-line", ["echo", MARKER])
+    # It lingers, because TorchX often misses what a replica prints that is gone at once.
+    program = folder / "speak.sh"
+    program.write_text(f"#!/bin/sh\necho {MARKER}\nsleep 0.5\n")
+    program.chmod(0o755)
+    job = task_job(folder, "first-line", [str(program)])
 
     def ours() -> float:
         return until_line([REGATTA, "run", str(job), "--replace"], MARKER, env)
 
     def theirs() -> float:
-        command = [TORCHX, "run", "--scheduler", "local_cwd", "utils.echo", "--msg", MARKER]
-        return until_line(command, MARKER, env)
+        run = [TORCHX, "run", "--scheduler", "local_cwd", "--log", "utils.sh", str(program)]
+        return until_line(run, MARKER, env)
 
     ours()  # the server starts on first use; that is measured on its own
     warm, torchx = interleaved(RUNS, ours, theirs)

@@ -21,12 +21,11 @@ from torchx.runner import get_runner
 from torchx.specs import AppDef, Role
 with get_runner() as runner:
     start = time.perf_counter()
-    handles = [
-        runner.run(AppDef("j", roles=[Role("t", image="/tmp", entrypoint="true")]), "local_cwd")
-        for _ in range({JOBS})
-    ]
-    for handle in handles:
-        runner.wait(handle, wait_interval=0.01)
+    for _ in range({JOBS} // 50):  # it holds at most 100 jobs at a time
+        role = Role("t", image="/tmp", entrypoint="true")
+        handles = [runner.run(AppDef("j", roles=[role]), "local_cwd") for _ in range(50)]
+        for handle in handles:
+            runner.wait(handle, wait_interval=0.01)
     print({JOBS} / (time.perf_counter() - start))
 """
 
