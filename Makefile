@@ -4,8 +4,10 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PADDLE := .venv-paddle
 JOBS ?= 2
+NODE ?= kwok
+NODES ?= 8
 
-.PHONY: help install demo test lint bench clean
+.PHONY: help install demo test lint bench kube kube-up kube-down clean
 
 help:  ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -17,7 +19,7 @@ demo: .venv/.installed $(PADDLE)/.installed  ## train wide & deep: 2 servers and
 	@echo && $(BIN)/regatta get wide-and-deep
 	@$(BIN)/regatta stop wide-and-deep
 
-test: lint $(PADDLE)/.installed  ## check everything: style, types, layers, and all tests, on the real thing
+test: lint kube $(PADDLE)/.installed  ## check everything: style, types, layers, and all tests, on the real thing
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: .venv/.installed
@@ -27,6 +29,15 @@ lint: .venv/.installed
 
 bench: .venv/.installed .venv-bench/.installed  ## measure what a user waits for, against peers in the same run
 	$(BIN)/python -m benchmarks
+
+kube: .venv/.installed  ## build the test cluster's programs from source, once (minutes, then cached)
+	$(BIN)/python -m tests.kubernetes.controlplane.build
+
+kube-up: .venv/.installed  ## a Kubernetes on this machine: NODES=8 kwok nodes, or NODE=real as root
+	$(BIN)/python -m tests.kubernetes.controlplane.cluster up --node $(NODE) --nodes $(NODES)
+
+kube-down: .venv/.installed  ## stop what kube-up started
+	$(BIN)/python -m tests.kubernetes.controlplane.cluster down
 
 clean:  ## remove environments and caches
 	rm -rf .venv .venv-paddle .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+
+import yaml
 
 from tests.doors import Regatta, ps_job, shell_job
 
@@ -136,10 +139,6 @@ def test_run_and_submit_agree_on_a_dry_run_and_create_nothing(regatta: Regatta, 
     as_json = regatta("submit", file, "--dry-run", "-o", "json")
 
     assert as_yaml.code == as_json.code == 0
-    import json
-
-    import yaml
-
     documents = list(yaml.safe_load_all(as_yaml.out))
     shown = json.loads(as_json.out)
     pods = [d["metadata"]["name"] for d in documents if d.get("kind") == "Pod"]

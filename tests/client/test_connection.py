@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import signal
 import subprocess
@@ -89,7 +90,7 @@ def test_stop_ends_server_and_guardian_and_leaves_jobs_running(fresh: Regatta) -
     assert not held(fresh.files.server_lock)
     assert not held(fresh.files.guardian_lock)
     os.kill(replica, 0)
-    assert fresh.client if fresh("server", "start").code == 0 else None
+    assert fresh("server", "start").code == 0
     [pod] = fresh.client.pods("default", "goes-on")
     assert (pod.pid, pod.phase) == (replica, "Running")
 
@@ -135,8 +136,6 @@ def test_a_newer_server_is_left_alone(fresh: Regatta) -> None:
 
 def test_a_stranger_on_the_old_port_never_sees_the_token(fresh: Regatta, tmp_path: Path) -> None:
     """The server died, and its port was given to somebody else."""
-    import http.server
-
     seen: list[str | None] = []
 
     class Stranger(http.server.BaseHTTPRequestHandler):

@@ -35,8 +35,14 @@ def test_the_token_opens_the_door(regatta: Regatta) -> None:
     assert body["items"] == []
 
 
-PATHS = ["/regatta/v1/jobs", "/regatta/v1/machine", "/regatta/v1/watch", "/docs", "/openapi.json",
-         "/nowhere"]  # fmt: skip
+PATHS = (
+    "/regatta/v1/jobs",
+    "/regatta/v1/machine",
+    "/regatta/v1/watch",
+    "/regatta/v1/openapi.json",
+    "/docs",
+    "/nowhere",
+)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -17,6 +17,7 @@ from regatta.api.suggestions import closest, listed, shown
 from regatta.api.yaml_reader import Document
 
 _PAST_FORMS = ("TrainingJob", "PaddleJobList")
+_BESIDE = ("PodGroup", "PersistentVolume", "PersistentVolumeClaim")
 
 
 @dataclass(slots=True)
@@ -24,6 +25,8 @@ class Sorted:
     job: Document
     companions: Companions
     problems: list[Problem] = field(default_factory=list)
+    #: The documents that the companions were read from.
+    beside: list[dict[str, Any]] = field(default_factory=list)
 
 
 def sort(documents: list[Document], source: str) -> Sorted:
@@ -58,7 +61,8 @@ def sort(documents: list[Document], source: str) -> Sorted:
         )
     others = [document for document in everything if document is not jobs[0]]
     companions, problems = _read_companions(others)
-    return Sorted(jobs[0], companions, problems)
+    beside = [document.value for document in others if document.value.get("kind") in _BESIDE]
+    return Sorted(jobs[0], companions, problems, beside)
 
 
 def check_identity(document: dict[str, Any]) -> list[Problem]:

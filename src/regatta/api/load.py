@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-import msgspec
 
 from regatta.api import advice, defaults, documents, overrides, podrules, podtemplate, rules, schema
 from regatta.api.companions import Companions
+from regatta.api.following import companion_documents, follow_the_job
 from regatta.api.job import Job
 from regatta.api.limits import capped, check_plain
 from regatta.api.paths import lineage, within
@@ -28,6 +27,10 @@ class Loaded:
     job: Job
     warnings: tuple[Problem, ...] = ()
     companions: Companions = NO_COMPANIONS
+    #: The job as it was written, with what the command line changed: what an API server is sent.
+    document: dict[str, Any] = field(default_factory=dict)
+    #: Likewise the documents that the companions were read from.
+    beside: tuple[dict[str, Any], ...] = ()
 
 
 def load_job(
@@ -56,12 +59,14 @@ def load_job(
     changed, problems = overrides.apply(
         document, name=name, namespace=namespace, env=env, sets=sets, volumes=volumes
     )
-    companions = _follow(found.companions, written, _identity(document))
+    companions = follow_the_job(found.companions, written, _identity(document))
     marks = {
         path: Mark(NO_LINE) if any(within(path, place) for place in changed) else mark
         for path, mark in found.job.marks.items()
     } | {place: Mark(NO_LINE) for place in changed}
-    return _judge(document, companions, strict, marks, found.problems + problems)
+    loaded = _judge(document, companions, strict, marks, found.problems + problems)
+    beside = companion_documents(found.beside, written, _identity(document))
+    return replace(loaded, beside=beside)
 
 
 def validate_document(
@@ -104,7 +109,7 @@ def _judge(
     if errors:
         raise InvalidJob(capped(errors))
     warnings = capped([problem for problem in placed if problem.severity == "warning"])
-    return Loaded(defaults.build(draft), tuple(warnings), companions)
+    return Loaded(defaults.build(draft), tuple(warnings), companions, document)
 
 
 def _without_nulls(value: Any) -> Any:
@@ -135,27 +140,3 @@ def _identity(document: dict[str, Any]) -> tuple[object, object]:
     if not isinstance(metadata, dict):
         return None, None
     return metadata.get("namespace") or defaults.NAMESPACE, metadata.get("name")
-
-
-def _follow(
-    companions: Companions, was: tuple[object, object], now: tuple[object, object]
-) -> Companions:
-    """A job given another name or namespace takes its PodGroup and claims along."""
-    (old_space, old_name), (new_space, new_name) = was, now
-    if was == now or not isinstance(new_space, str) or not isinstance(new_name, str):
-        return companions
-    groups = tuple(
-        msgspec.structs.replace(
-            group, namespace=new_space, name=new_name if group.name == old_name else group.name
-        )
-        if group.namespace == old_space
-        else group
-        for group in companions.pod_groups
-    )
-    claims = tuple(
-        msgspec.structs.replace(claim, namespace=new_space)
-        if claim.namespace == old_space
-        else claim
-        for claim in companions.claims
-    )
-    return msgspec.structs.replace(companions, pod_groups=groups, claims=claims)

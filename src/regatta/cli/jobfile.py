@@ -17,9 +17,8 @@ import click
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
 from regatta.engines.base import Submission
+from regatta.engines.local.variables import inherited
 
-#: What a job inherits from the shell that submitted it; nothing else.
-INHERITED = ("PATH", "VIRTUAL_ENV", "HOME", "USER", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
 #: Tried in this order when a folder is given.
 FILE_NAMES = ("job.yaml", "job.yml", "job.json")
 
@@ -76,7 +75,7 @@ def make_submission(settings: Settings, options: Mapping[str, Any]) -> Submissio
         no_gpu=options["no_gpu"],
         no_preflight=options["no_preflight"],
         directory=os.path.abspath(options["workdir"] or folder),
-        shell=shell_variables(os.environ),
+        shell=inherited(os.environ),
         python=_interpreter(options["python"]),
         runtime=options["runtime"],
     )
@@ -154,14 +153,6 @@ def read_env_file(path: Path) -> dict[str, str]:
             value = value[1:-1]
         found[name.strip()] = value
     return found
-
-
-def shell_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in environment.items()
-        if name in INHERITED or name.startswith("LC_")
-    }
 
 
 def _interpreter(given: str | None) -> str | None:

@@ -32,6 +32,7 @@ VERBS = {
     "wait": "Wait until a job is in a given state.",
     "serve": "Run the server in the foreground.",
     "server": "Start, stop or look at the background server.",
+    "operator": "Look after the PaddleJobs of a Kubernetes cluster.",
     "version": "Print the versions of client and server.",
     "completion": "Print a shell completion script.",
 }

@@ -75,7 +75,8 @@ def failure_lines(job: Job, paint: Paint) -> list[str]:
 
 def left_running(job: Job, pods: Sequence[PodView]) -> list[str]:
     """What still runs although the job is over, and how to end it."""
-    running = [pod for pod in pods if pod.current and pod.phase == "Running" and not pod.stopping]
+    alive = ("Starting", "Running")
+    running = [pod for pod in pods if pod.current and pod.phase in alive and not pod.stopping]
     if not job.finished or not running:
         return []
     why = ""

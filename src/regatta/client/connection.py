@@ -100,7 +100,7 @@ class _Start:
                 raise ServerUnreachable("the server could not start" + _last_words(self._files))
             spawn_guardian(self._files)
             self._tries += 1
-            self._look_after = time.monotonic() + 1.0
+            self._look_after = time.monotonic() + 0.5
         return answering(self._files)
 
     def _nobody_tries(self) -> bool:

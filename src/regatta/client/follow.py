@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +18,7 @@ from regatta.client.errors import Refused, ServerUnreachable
 from regatta.client.http import refused
 from regatta.client.sse import ServerEvent
 from regatta.engines.base import EventView, LogLine, LogQuery
+from regatta.engines.streams import Gone, Lines, Lost, Synced
 
 #: How long a stream tries to find its server again before it gives up.
 PATIENCE_SECONDS = 60.0
@@ -29,27 +29,6 @@ Connect = Callable[[], Client]
 
 _decode_lines = msgspec.json.Decoder(tuple[LogLine, ...]).decode
 _decode_event = msgspec.json.Decoder(EventView).decode
-
-
-class Lines(NamedTuple):
-    lines: tuple[LogLine, ...]
-
-
-class Gone(NamedTuple):
-    """The job is no more: deleted, or its time to live is over."""
-
-    namespace: str
-    name: str
-
-
-class Synced(NamedTuple):
-    """Everything that was there when the watch began has been told."""
-
-
-class Lost(NamedTuple):
-    """The server is away; the stream looks for it."""
-
-    why: str
 
 
 def follow_job(

@@ -74,6 +74,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     phase: str
     #: Belongs to the job's present attempt, and was not cleaned.
     current: bool
+    #: The cluster's node that it is on; empty on a machine, which is one.
+    node: str = ""
     address: str = ""
     ports: tuple[int, int] | None = None
     gpus: tuple[str, ...] = ()

@@ -43,7 +43,15 @@ def make_app(
         yield
         await changes.close()
 
-    app = FastAPI(title="Regatta", version=__version__, lifespan=lifespan)
+    app = FastAPI(
+        title="Regatta",
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url=f"{API}/openapi.json",
+        # The pages that FastAPI offers load their scripts from the internet.
+        docs_url=None,
+        redoc_url=None,
+    )
     app.state.leave = leave
 
     @app.get("/healthz", include_in_schema=False)

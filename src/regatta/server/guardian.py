@@ -9,6 +9,8 @@ standard library: it has to be small and to have nothing that can break.
 - A server that ends with 0 was asked to, with 75 it found another server in its place, with 78
   its state folder cannot be used: then the guardian ends too. Any other end is a death, and the
   server is started again, after a pause that doubles while it keeps dying.
+- A server that has never come to answer is tried a few times only: whoever waits for it should
+  hear of that rather than wait. One that has served is started again for ever.
 - A server whose guardian was killed starts a new one and names itself (ADOPTED_PID). Its exit
   code cannot be had, but a server that was asked to end removes its `server.json`.
 """
@@ -22,6 +24,8 @@ import time
 
 LEAVE_QUIETLY = (0, 75, 78)
 FIRST_PAUSE, LONGEST_PAUSE, STEADY_SECONDS = 0.1, 5.0, 30.0
+PAUSE_AFTER_SERVING = 0.5
+MOST_TRIES = 3
 
 
 def main(folder: str, adopted: int, command: list[str]) -> int:
@@ -37,18 +41,24 @@ def main(folder: str, adopted: int, command: list[str]) -> int:
         stop.server = 0
         if not os.path.exists(os.path.join(folder, "server.json")):
             return 0
-    pause = FIRST_PAUSE
+    pause, tries, has_served = FIRST_PAUSE, 0, bool(adopted)
     while not stop.asked:
         began = time.monotonic()
-        code = run_server(command, stop)
+        pid, code = run_server(command, stop)
         if stop.asked or code in LEAVE_QUIETLY:
             return 0
+        came_up = served(folder, pid)
+        tries, has_served = tries + 1, has_served or came_up
+        if tries == MOST_TRIES and not has_served:
+            print(f"guardian: the server ended with {code} again, giving up", file=sys.stderr)
+            return 1
         if time.monotonic() - began > STEADY_SECONDS:
             pause = FIRST_PAUSE
         print(f"guardian: the server ended with {code}, starting it again", file=sys.stderr)
         sys.stderr.flush()
         time.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
+        # One that came up was most likely killed, and somebody may be waiting for the next.
+        pause = min(pause * 2, PAUSE_AFTER_SERVING if came_up else LONGEST_PAUSE)
     return 0
 
 
@@ -80,13 +90,21 @@ def hold_lock(path: str) -> bool:
     return False
 
 
-def run_server(command: list[str], stop: StopSignal) -> int:
-    stop.server = os.posix_spawn(command[0], command, os.environ)
+def run_server(command: list[str], stop: StopSignal) -> tuple[int, int]:
+    """Its process id and its exit code, once it has ended."""
+    stop.server = pid = os.posix_spawn(command[0], command, os.environ)
+    _, status = os.waitpid(pid, 0)
+    stop.server = 0
+    return pid, os.waitstatus_to_exitcode(status)
+
+
+def served(folder: str, pid: int) -> bool:
+    """Whether this process wrote its address, which it does once it answers."""
     try:
-        _, status = os.waitpid(stop.server, 0)
-    finally:
-        stop.server = 0
-    return os.waitstatus_to_exitcode(status)
+        with open(os.path.join(folder, "server.json"), encoding="utf-8") as file:
+            return f'"pid":{pid},' in file.read().replace(" ", "")
+    except FileNotFoundError:
+        return False
 
 
 def wait_for_stranger(pid: int) -> None:

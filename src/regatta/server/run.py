@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +38,7 @@ ALREADY_SERVED = 75
 CANNOT_SERVE = 78
 LARGEST_LOG = 8 * 1024 * 1024
 GUARDIAN_CHECK_SECONDS = 1.0
+CLOSE_SECONDS = 10.0
 
 
 def main() -> int:
@@ -103,13 +105,14 @@ async def _serve(
     def stop() -> None:
         files.forget()
         server.should_exit = True
+        _leave_in_any_case()
 
     app = make_app(engine, files.token(), describe=describe, stop=stop, hosts=_names_of(host))
     server = _Server(app, announce)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, app.state.leave)
-    watch = asyncio.create_task(_keep_guardian(files)) if guarded else None
+    watch = asyncio.create_task(_keep_guardian(files, app.state.leave)) if guarded else None
     try:
         await server.serve(sockets=[listener])
     finally:
@@ -147,10 +150,24 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _keep_guardian(files: ServerFiles) -> None:
-    """A guardian can be killed too. A free lock says that there is none: then start one."""
+def _leave_in_any_case() -> None:
+    """Being killed is always safe here, so a close that hangs is not waited for."""
+    last_resort = threading.Timer(CLOSE_SECONDS, os._exit, [0])
+    last_resort.daemon = True
+    last_resort.start()
+
+
+async def _keep_guardian(files: ServerFiles, leave: Callable[[], None]) -> None:
+    """A guardian can be killed too. A free lock says that there is none: then start one.
+
+    Where somebody has removed the state folder there is nothing left to serve.
+    """
     while True:
         await asyncio.sleep(GUARDIAN_CHECK_SECONDS)
+        if not files.folder.exists():
+            log.error("%s is gone; leaving", files.folder)
+            leave()
+            return
         lock = FileLock(files.guardian_lock)
         if lock.take():
             lock.release()

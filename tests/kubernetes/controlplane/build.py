@@ -153,8 +153,6 @@ def _build_module(go: str, module: Module, work: Path, started: float) -> None:
     for path, folder, name in module.keep:
         source = _go(go, module, environment, "list", "-m", "-f", "{{.Dir}}", path).strip()
         shutil.copytree(Path(source) / folder, partial / name)
-    for stale in finished.parent.glob(f"{module.name}-{'[0-9a-f]' * 16}"):
-        _remove(stale)  # built from what go.mod said before
     partial.rename(finished)
 
 

@@ -64,6 +64,7 @@ MODULE_LIST = (
         ldflags=_KUBERNETES_LDFLAGS,
     ),
     Module("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}),
+    Module("helm", {"helm": "helm.sh/helm/v3/cmd/helm"}),
     Module("pause", {"pause": "."}),
     Module("coredns", {"coredns": "."}),
     Module(
@@ -94,7 +95,7 @@ MODULE_LIST = (
 )
 MODULES_BY_NAME = {module.name: module for module in MODULE_LIST}
 #: What tests and people need. The two peer operators are built when a benchmark asks for them.
-CLUSTER = ("etcd", "kubernetes", "kwok", "pause", "coredns", "volcano")
+CLUSTER = ("etcd", "kubernetes", "kwok", "pause", "coredns", "volcano", "helm")
 
 
 def module_of(name: str) -> Module:

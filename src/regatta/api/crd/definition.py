@@ -78,7 +78,8 @@ def _schema() -> Schema:
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
-            "metadata": {"type": "object"},
+            # Named, so that rules can point at it.
+            "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
             "spec": spec_schema(),
             "status": status_schema(),
         },

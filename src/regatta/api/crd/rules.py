@@ -27,35 +27,53 @@ _LABEL_1123 = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    #: The field that the API server names in its answer, below where the rule stands.
+    field: str
     holds: str
-    #: What is found and what would be right, in words that need no other.
+    #: What is wrong with that field and what would be right.
     message: str
     #: The same with values of the job in it, as a CEL expression.
     message_expression: str = ""
+    #: Judged at creation, too. Otherwise a rule that names `oldSelf` is judged at changes only.
+    also_at_creation: bool = False
 
     def as_validation(self) -> Schema:
-        validation = {"rule": self.holds, "message": self.message}
+        validation: Schema = {"rule": self.holds, "message": self.message}
+        if self.field:
+            validation["fieldPath"] = self.field
         if self.message_expression:
             validation["messageExpression"] = self.message_expression
+        if self.also_at_creation:
+            validation["optionalOldSelf"] = True
         return validation
 
 
 def of_the_job() -> list[Rule]:
-    """Rules that need the job's name."""
+    """Rules that need the job's name.
+
+    They leave alone what was there before: an API server evaluates rules of the whole object at
+    every write, and a job of the former operator, whose name would be refused today, must still
+    get its status and lose its finalizer.
+    """
     rules = [
         Rule(
-            f"{_NAME}.matches('{_LABEL_1035}')",
-            "metadata.name becomes host names: write lower-case letters, digits and -, starting "
+            ".metadata.name",
+            f"oldSelf.hasValue() || {_NAME}.matches('{_LABEL_1035}')",
+            "it becomes host names, so write lower-case letters, digits and -, starting "
             "with a letter and ending with a letter or digit",
+            also_at_creation=True,
         )
     ]
     rules += [_pod_name(role) for role in ROLES]
     rules.append(
         Rule(
-            f"!has(self.spec.tasks) || self.spec.tasks.all(t, size({_NAME}) + size(t.name) + 2 "
+            ".metadata.name",
+            f"{_unchanged('tasks')} || !has(self.spec.tasks) || "
+            f"self.spec.tasks.all(t, size({_NAME}) + size(t.name) + 2 "
             f"+ size(string({_most('t')} - 1)) <= {LONGEST})",
-            f"metadata.name: with a task's name and a number it makes pod names of more than "
+            f"with a task's name and a number it makes pod names of more than "
             f"{LONGEST} characters, which no host name may have; make one of them shorter",
+            also_at_creation=True,
         )
     )
     rules += [_endpoints(role) for role in ROLES]
@@ -66,38 +84,43 @@ def of_the_spec() -> list[Rule]:
     classic = " || ".join(f"has(self.{role})" for role in ROLES)
     return [
         Rule(
+            ".worker",
             "has(self.worker) || has(self.tasks)",
-            "spec.worker is missing; a job needs workers (or tasks)",
+            "missing; a job needs workers (or tasks)",
         ),
         Rule(
+            ".tasks",
             f"!has(self.tasks) || !({classic})",
-            "spec.tasks cannot stand beside ps, worker or heter; write every role as a task, or "
-            "none",
+            "tasks cannot stand beside ps, worker or heter; write every role as a task, or none",
         ),
         Rule(
+            ".ps",
             "!has(self.heter) || has(self.ps)",
-            "spec.ps is missing; heter trainers work beside parameter servers",
+            "missing; heter trainers work beside parameter servers",
         ),
         Rule(
+            ".cleanPolicy",
             "!has(self.cleanPodPolicy) || !has(self.cleanPolicy) || "
             "self.cleanPodPolicy == self.cleanPolicy",
-            "spec.cleanPodPolicy and spec.cleanPolicy are one field, and they differ; keep one",
+            "cleanPodPolicy says something else; they are one field, keep one",
         ),
         _mode(),
         Rule(
+            ".elastic",
             "!has(self.elastic) || !has(self.tasks)",
-            "spec.elastic: only workers are elastic, and this job has tasks; remove it",
+            "only workers are elastic, and this job has tasks; remove it",
         ),
         Rule(
+            "",
             f"{_total(_most)} <= {MAX_REPLICAS}",
             f"the job has too many replicas: at most {MAX_REPLICAS:,} can be told of each other, "
             "because the list of their addresses is one environment variable of at most 128 KiB",
         ),
         Rule(
+            ".schedulingPolicy.minAvailable",
             "!has(self.schedulingPolicy) || !has(self.schedulingPolicy.minAvailable) || "
             f"self.schedulingPolicy.minAvailable <= {_total(_replicas)}",
-            "spec.schedulingPolicy.minAvailable is above the number of the job's replicas; it "
-            "would wait for ever",
+            "it is above the number of the job's replicas; it would wait for ever",
         ),
         *_replica_scope(),
         *_changes(),
@@ -108,17 +131,20 @@ def of_a_role(role: str) -> list[Rule]:
     """`role` is ps, worker, heter or task."""
     rules = [
         Rule(
+            ".template",
             "has(self.template) && has(self.template.spec)",
-            "template is missing; write the pod to run: template.spec.containers",
+            "missing; write the pod to run: template.spec.containers",
         ),
         Rule(
+            ".requests",
             "!has(self.requests) || self.requests <= self.replicas",
-            "requests is above replicas; it is the smallest number of replicas that an elastic "
+            "it is above replicas; requests is the smallest number of replicas that an elastic "
             "job may run with",
         ),
         Rule(
+            ".limits",
             "!has(self.limits) || self.limits >= self.replicas",
-            "limits is below replicas; it is the largest number of replicas that an elastic job "
+            "it is below replicas; limits is the largest number of replicas that an elastic job "
             "may run with",
         ),
     ]
@@ -126,9 +152,10 @@ def of_a_role(role: str) -> list[Rule]:
         policy = "self.template.spec.restartPolicy"
         rules.append(
             Rule(
+                ".template.spec.restartPolicy",
                 f"!has(self.template) || !has(self.template.spec) || !has({policy}) || "
                 f"{policy} != 'Always'",
-                "template.spec.restartPolicy is Always: a replica would start again after "
+                "found Always: a replica would start again after "
                 "success, and the job would never complete; write OnFailure or Never",
             )
         )
@@ -139,24 +166,27 @@ def of_a_task() -> list[Rule]:
     rules = of_a_role("task")
     rules.append(
         Rule(
+            ".name",
             f"self.name.matches('{_LABEL_1123}')",
-            "name: a task's name is at most 63 lower-case letters, digits and -, starting and "
+            "a task's name is at most 63 lower-case letters, digits and -, starting and "
             "ending with a letter or digit",
         )
     )
     for count in ("minFailed", "minSucceeded"):
         rules.append(
             Rule(
+                f".completion.{count}",
                 f"!has(self.completion) || !has(self.completion.{count}) || "
                 f"self.completion.{count} <= self.replicas",
-                f"completion.{count} is above replicas; it can never happen",
+                "it is above replicas; it can never happen",
             )
         )
     rules.append(
         Rule(
+            ".ports",
             "!has(self.ports) || self.ports.map(p, has(p.count) ? p.count : 1).sum() <= "
             f"{PORTS_PER_REPLICA}",
-            f"ports: more than {PORTS_PER_REPLICA} in all; each replica owns a block of "
+            f"more than {PORTS_PER_REPLICA} in all; each replica owns a block of "
             f"{PORTS_PER_REPLICA}",
         )
     )
@@ -166,6 +196,7 @@ def of_a_task() -> list[Rule]:
 def of_the_tasks() -> list[Rule]:
     return [
         Rule(
+            "",
             "self.all(t, self.exists_one(other, other.name == t.name))",
             "two tasks have the same name; a task's name stands once in a job",
         )
@@ -188,15 +219,15 @@ def _total(count: Callable[[str], str]) -> str:
 
 def _pod_name(role: str) -> Rule:
     here = f"self.spec.{role}"
-    number = f"string({_most(here)} - 1)"
-    length = f"size({_NAME}) + {len(role) + 2} + size({number})"
+    length = f"size({_NAME}) + {len(role) + 2} + size(string({_most(here)} - 1))"
+    # No messageExpression: the API server takes a name for text without end, and its use as too
+    # dear.
     return Rule(
-        f"!has({here}) || {length} <= {LONGEST}",
-        f"metadata.name is too long: the pods' names, <name>-{role}-<number>, would have more "
-        f"than {LONGEST} characters, which no host name may have",
-        f"'the job\\'s longest pod name would be ' + {_NAME} + '-{role}-' + {number} + ', ' + "
-        f"string({length}) + ' characters; a host name has at most {LONGEST}: make the job\\'s "
-        f"name ' + string({length} - {LONGEST}) + ' shorter'",
+        ".metadata.name",
+        f"{_unchanged(role)} || !has({here}) || {length} <= {LONGEST}",
+        f"it is too long: the pods' names, <name>-{role}-<number>, would have more "
+        f"than {LONGEST} characters, which no host name may have; make it shorter",
+        also_at_creation=True,
     )
 
 
@@ -205,10 +236,22 @@ def _endpoints(role: str) -> Rule:
     each = f"(size({_NAME}) + {len(f'-{role}-:36000,')} + size(string({_most(here)} - 1)))"
     room = MAX_STRING - len("PADDLE_PSERVERS_IP_PORT_LIST=")
     return Rule(
-        f"!has({here}) || self.spec.intranet != 'Service' || {_most(here)} * {each} <= {room}",
-        f"spec.{role}.replicas: with intranet Service the list of all names is one environment "
+        f".spec.{role}.replicas",
+        f"{_unchanged(role)} || !has({here}) || self.spec.intranet != 'Service' || "
+        f"{_most(here)} * {each} <= {room}",
+        "with intranet Service the list of all names is one environment "
         "variable of at most 128 KiB, and these do not fit; use fewer replicas, a shorter job "
         "name or intranet: PodIP",
+        also_at_creation=True,
+    )
+
+
+def _unchanged(field: str) -> str:
+    """Whether this role, or the tasks, and the network are those that were taken before."""
+    before = "oldSelf.value().spec"
+    return (
+        f"(oldSelf.hasValue() && has({before}.{field}) && has(self.spec.{field}) && "
+        f"{before}.{field} == self.spec.{field} && {before}.intranet == self.spec.intranet)"
     )
 
 
@@ -221,10 +264,11 @@ def _mode() -> Rule:
     )
     alone = "has(self.worker) && !has(self.ps) && !has(self.heter)"
     return Rule(
+        ".mode",
         f"!has(self.mode) || self.mode == {derived} || "
         f"(self.mode == '{Mode.COLLECTIVE}' && {alone})",
-        "spec.mode is not what the roles make of the job; remove mode, or change the roles",
-        f"'spec.mode is ' + self.mode + ', but the roles make it ' + {derived} + "
+        "it is not what the roles make of the job; remove mode, or change the roles",
+        f"'found ' + self.mode + ', but the roles make it ' + {derived} + "
         "'; remove mode, or change the roles'",
     )
 
@@ -237,17 +281,20 @@ def _replica_scope() -> list[Rule]:
     )
     collective = "!has(self.tasks) && !has(self.ps)"
     gloo = "has(self.ps) && (!has(self.withGloo) || self.withGloo > 0)"
-    found = "spec.runPolicy.restartScope is Replica, but "
+    where, found = ".runPolicy.restartScope", "found Replica, but "
     return [
         Rule(
+            where,
             f"!({scoped} && {collective})",
             f"{found}the others of a Collective job abort when one ends; use Job",
         ),
         Rule(
+            where,
             f"!({scoped} && {gloo})",
             f"{found}gloo lets nobody join a group again; use Job, or withGloo: 0",
         ),
         Rule(
+            where,
             f"!({scoped} && !({collective}) && !({gloo}) && self.intranet == 'PodIP')",
             f"{found}with intranet PodIP a new replica has a new address, which the others do "
             "not know; use Job, or intranet: Service",
@@ -265,25 +312,28 @@ def _changes() -> list[Rule]:
         "(spec.runPolicy.suspend: true), or delete it and apply it again"
     )
     rules = [
-        Rule(f"{suspended} || ({_kept('', field)})", f"spec.{field} {instead}") for field in FIXED
+        Rule(f".{field}", f"{suspended} || ({_kept('', field)})", f"it {instead}")
+        for field in FIXED
     ]
     for role in ROLES:
         rules.append(
             Rule(
+                f".{role}",
                 f"{suspended} || (has(self.{role}) == has(oldSelf.{role}) && "
                 f"(!has(self.{role}) || ({_kept_role(role)})))",
-                f"spec.{role}: only replicas may change after creation, because the pods that run "
+                "only replicas may change after creation, because the pods that run "
                 "would not follow. Suspend the job first (spec.runPolicy.suspend: true), or "
                 "delete it and apply it again",
             )
         )
     rules.append(
         Rule(
+            ".tasks",
             f"{suspended} || (has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || "
             "(size(self.tasks) == size(oldSelf.tasks) && self.tasks.all(t, oldSelf.tasks.exists("
             "o, o.name == t.name && has(o.template) == has(t.template) && "
             "(!has(t.template) || o.template == t.template))))))",
-            "spec.tasks: only replicas may change after creation, because the pods that run would "
+            "only replicas may change after creation, because the pods that run would "
             "not follow. Suspend the job first (spec.runPolicy.suspend: true), or delete it and "
             "apply it again",
         )

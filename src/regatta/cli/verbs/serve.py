@@ -6,6 +6,7 @@ import click
 
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.client.address import Address
 
 
 @verb("serve")
@@ -25,8 +26,8 @@ def command(settings: Settings, host: str, port: int) -> Exit:
 
     home = open_home()
 
-    def ready(address: object) -> None:
-        print(f"serving {address.url}\n  state and token: {home.path}", flush=True)  # type: ignore[attr-defined]
+    def ready(address: Address) -> None:
+        print(f"serving {address.url}\n  state and token: {home.path}", flush=True)
 
     try:
         code = serve(home, host=host, port=port, ready=ready)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -56,9 +56,9 @@ class PageMetadata(msgspec.Struct, frozen=True, rename="camel"):
     continues: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct, Generic[T]):
+class Page(msgspec.Struct):
     metadata: PageMetadata = PageMetadata()
-    items: list[T] | None = None
+    items: list[msgspec.Raw] | None = None
 
 
 class Listing(msgspec.Struct, Generic[T]):
@@ -66,3 +66,9 @@ class Listing(msgspec.Struct, Generic[T]):
 
     items: list[T]
     resource_version: str
+
+
+def decoder_of(kind: type[T]) -> Callable[[msgspec.Raw | bytes], T]:
+    """How to read one object as `kind`, which may bring a `from_json` of its own."""
+    own: Callable[[msgspec.Raw | bytes], T] | None = getattr(kind, "from_json", None)
+    return own or msgspec.json.Decoder(kind).decode

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
-from regatta.engines.kubernetes.answers import Answer, Listing, Page
+from regatta.engines.kubernetes.answers import Answer, Listing, Page, decoder_of
 from regatta.engines.kubernetes.config import ClusterAccess
 from regatta.engines.kubernetes.errors import ApiError
 from regatta.engines.kubernetes.exchange import CallObserver, ClientSettings, Exchange
@@ -86,48 +86,55 @@ class KubeClient:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
-        page_size: int | None = None,
     ) -> Listing[T]:
-        """Everything, page by page, as of one moment.
+        """Everything, page by page, as of one moment."""
+        return await self.collect(
+            resource,
+            decoder_of(kind),
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+
+    async def collect(
+        self,
+        resource: Resource,
+        decode: Callable[[msgspec.Raw], T],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Listing[T]:
+        """`list` with a decoder. A page's text is let go once its objects are decoded.
 
         A list that takes longer than the server remembers (410 on a later page) is begun again,
         the second time as one single page.
         """
-        limit = self._page_size if page_size is None else page_size
-        for size in (limit, limit, 0):
+        query: Query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        path = resource.path(namespace)
+        for size in (self._page_size, self._page_size, 0):
             try:
-                return await self._list(
-                    resource, kind, namespace, label_selector, field_selector, size
-                )
+                return await self._collect(resource, path, decode, query, size)
             except ApiError as refused:
                 if not refused.gone or not size:
                     raise
         raise AssertionError("the last round returns or raises")
 
-    async def _list(
+    async def _collect(
         self,
         resource: Resource,
-        kind: type[T],
-        namespace: str,
-        label_selector: str,
-        field_selector: str,
-        page_size: int,
+        path: str,
+        decode: Callable[[msgspec.Raw], T],
+        query: Query,
+        size: int,
     ) -> Listing[T]:
-        decoder: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(Page[kind])  # type: ignore[valid-type]
         items: builtins.list[T] = []
         token = ""
         while True:
-            query: Query = {
-                "labelSelector": label_selector,
-                "fieldSelector": field_selector,
-                "limit": page_size or None,
-                "continue": token,
-            }
-            target = _target(resource.path(namespace), query)
-            page = decoder.decode(
-                (await self._read(Request("list", "GET", target, resource.plural))).raw
-            )
-            items += page.items or ()
+            target = _target(path, {**query, "limit": size or None, "continue": token})
+            answer = await self._read(Request("list", "GET", target, resource.plural))
+            page = answer.into(Page)
+            items += map(decode, page.items or ())
             token = page.metadata.continues
             if not token:
                 return Listing(items, page.metadata.resource_version)
@@ -159,8 +166,11 @@ class KubeClient:
             "timeoutSeconds": timeout_seconds,
         }
         call = Request("watch", "GET", _target(resource.path(namespace), query), resource.plural)
-        async with self._exchange.stream(call, silence) as parts:
-            yield _lines(parts)
+        async with (
+            self._exchange.stream(call, silence) as parts,
+            aclosing(_lines(parts)) as lines,
+        ):
+            yield lines
 
     @asynccontextmanager
     async def logs(
@@ -265,7 +275,13 @@ class KubeClient:
             raise ValueError("only an apply can be forced")
         target = _target(resource.path(namespace, name, subresource), query)
         guarded = _guarded(body, kind, uid, resource_version)
-        return await self._write("patch", "PATCH", target, resource.plural, guarded, kind)
+        try:
+            return await self._write("patch", "PATCH", target, resource.plural, guarded, kind)
+        except ApiError as refused:
+            if guarded is not body and _guard_held_it(refused, kind):
+                # The server words it as a mistake in the patch; for us it is one thing.
+                raise ApiError(409, "Conflict", refused.message, refused.details) from refused
+            raise
 
     async def delete(
         self,
@@ -348,6 +364,15 @@ def _guarded(body: object, kind: PatchKind, uid: str, resource_version: str) -> 
     return {**body, "metadata": {**body.get("metadata", {}), **wanted}}
 
 
+def _guard_held_it(refused: ApiError, kind: PatchKind) -> bool:
+    """A uid that is not the object's reads as an attempt to change it, a failed test of a JSON
+    patch as a patch that cannot be applied."""
+    if refused.status != 422:
+        return False
+    fields = [cause.field for cause in refused.details.causes]
+    return "metadata.uid" in fields or (kind is PatchKind.JSON and "test" in refused.message)
+
+
 def _target(path: str, query: Query) -> str:
     given = {
         key: str(value).lower() if isinstance(value, bool) else str(value)
@@ -357,7 +382,7 @@ def _target(path: str, query: Query) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     begun = b""
     async for part in parts:
         if begun:

@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import msgspec
 
@@ -92,7 +92,8 @@ class Exchange:
                     raise _refused(head, await streamed.whole(), request)
                 self._observe(request.verb, request.resource, code, time.monotonic() - began)
                 began = -1.0
-                yield streamed.parts()
+                async with aclosing(streamed.parts()) as parts:
+                    yield parts
         finally:
             if began >= 0:
                 self._observe(request.verb, request.resource, code, time.monotonic() - began)

@@ -24,7 +24,6 @@ from regatta.engines.kubernetes.tls import ClientCertificate
 GROUP = "client.authentication.k8s.io"
 API_VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 
-#: A credential this near to its end would expire on the way.
 _MARGIN = timedelta(seconds=10)
 _QUIET_SECONDS = 60.0
 _TALKING_SECONDS = 300.0
@@ -83,16 +82,18 @@ class ExecCredentials:
         self._is_terminal = is_terminal
         self._lock = asyncio.Lock()
         self._held: Credential | None = None
-        self._expires: datetime | None = None
+        self._renew_at: datetime | None = None
 
     async def current(self) -> Credential:
-        if self._held is not None and self._good():
-            return self._held
+        outdated = self._held
+        if outdated is not None and self._good():
+            return outdated
         async with self._lock:
-            if self._held is None or not self._good():
+            # Whoever had the lock before us may have brought a new one.
+            if self._held is None or self._held is outdated:
                 issued = await self._run()
                 self._held = self._accept(issued)
-                self._expires = issued.expiration_timestamp
+                self._renew_at = self._when_to_renew(issued.expiration_timestamp)
             return self._held
 
     def refused(self) -> bool:
@@ -100,7 +101,13 @@ class ExecCredentials:
         return True
 
     def _good(self) -> bool:
-        return self._expires is None or self._clock() < self._expires - _MARGIN
+        return self._renew_at is None or self._clock() < self._renew_at
+
+    def _when_to_renew(self, expires: datetime | None) -> datetime | None:
+        """A little before it ends, so that it does not end on the way."""
+        if expires is None:
+            return None
+        return expires - min(_MARGIN, (expires - self._clock()) / 10)
 
     def _accept(self, issued: _Issued) -> Credential:
         expires = issued.expiration_timestamp

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 
 import msgspec
 
@@ -59,19 +59,19 @@ class Streamed:
         self._connection = connection
         self._silence = silence
 
-    async def parts(self) -> AsyncIterator[bytes]:
-        parts = self._connection.parts(self._head).__aiter__()
-        while True:
-            try:
-                async with asyncio.timeout(self._silence):
-                    part = await parts.__anext__()
-            except StopAsyncIteration:
-                return
-            except TimeoutError:
-                raise Stalled(f"nothing came for {self._silence:g} s") from None
-            except _BROKEN as broken:
-                raise Unreachable(f"the connection broke: {_said(broken)}") from broken
-            yield part
+    async def parts(self) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._connection.parts(self._head)) as parts:
+            while True:
+                try:
+                    async with asyncio.timeout(self._silence):
+                        part = await anext(parts)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    raise Stalled(f"nothing came for {self._silence:g} s") from None
+                except _BROKEN as broken:
+                    raise Unreachable(f"the connection broke: {_said(broken)}") from broken
+                yield part
 
     async def whole(self) -> bytes:
         return b"".join([part async for part in self.parts()])
@@ -189,7 +189,6 @@ class Transport:
             connection = self._idle.pop()
             fresh = now - connection.idle_since < self._settings.idle_seconds
             if fresh and connection.usable and connection.context is context:
-                connection.reused = True
                 return connection
             connection.close()
         return None
@@ -206,4 +205,6 @@ class Transport:
 
 
 def _said(broken: Exception) -> str:
+    if isinstance(broken, EOFError):
+        return "the other side closed it"
     return str(broken) or type(broken).__name__

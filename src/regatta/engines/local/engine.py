@@ -14,14 +14,11 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from regatta.api.job import Job, Mode, RoleSpec
-from regatta.controller.observe import TRAINERS
+from regatta.api.job import Job
 from regatta.controller.plan import Event
 from regatta.engines.base import (
     Accepted,
     EventView,
-    JobIsLive,
-    JobNotFound,
     LogBatch,
     LogQuery,
     MachineView,
@@ -29,6 +26,15 @@ from regatta.engines.base import (
     PodView,
     Preview,
     Submission,
+)
+from regatta.engines.changing import (
+    name_is_taken,
+    next_generation,
+    no_such_job,
+    nothing_to_stop,
+    refuse_when_deleting,
+    scaled,
+    suspended,
 )
 from regatta.engines.local import submitting
 from regatta.engines.local.apply import delete_pod, mark_deleting, stop_pod
@@ -126,11 +132,7 @@ class LocalEngine:
             return ""
         if not old.job.finished:
             if not replace_live:
-                state = "is being deleted" if old.job.deleting else _state(old.job)
-                raise JobIsLive(
-                    f"a job named {job.name} {state}. Use `--replace` to end it and take its "
-                    f"place, `--name` for another name, or `regatta stop {job.name}` first."
-                )
+                raise name_is_taken(old.job)
             _change_policy(tx, old.job, abort=True)
         tx.supersede(old.uid)
         for uid in tx.history(job.namespace, job.name)[HISTORY:]:
@@ -191,9 +193,7 @@ class LocalEngine:
                 return
             running = [pod for pod in tx.pods(record.uid) if not pod.over]
             if not running:
-                raise NotPossible(
-                    f"{name} has ended ({_phase(record.job)}) and nothing of it is running"
-                )
+                raise nothing_to_stop(record.job)
             for pod in running:
                 stop_pod(tx, pod, self._clock.now().wall)
 
@@ -227,18 +227,17 @@ class LocalEngine:
         return self._change(namespace, name, change)
 
     def suspend(self, namespace: str, name: str) -> Job:
-        return self._change(namespace, name, lambda tx, record: _suspend(tx, record.job, True))
+        return self._change(namespace, name, _suspending(True))
 
     def resume(self, namespace: str, name: str) -> Job:
-        return self._change(namespace, name, lambda tx, record: _suspend(tx, record.job, False))
+        return self._change(namespace, name, _suspending(False))
 
     def _change(
         self, namespace: str, name: str, change: Callable[[Transaction, JobRecord], None]
     ) -> Job:
         with self._store.write() as tx:
             record = self._find(tx, namespace, name)
-            if record.job.deleting:
-                raise NotPossible(f"{name} is being deleted")
+            refuse_when_deleting(record.job)
             change(tx, record)
             after = tx.job(record.uid)
         self._loop.look_at(record.uid)
@@ -258,68 +257,15 @@ class LocalEngine:
     def _find(self, read: Queries, namespace: str, name: str) -> JobRecord:
         record = read.job_named(namespace, name)
         if record is None:
-            raise JobNotFound(
-                f"there is no job named {name} in namespace {namespace}. "
-                "`regatta get -A` lists all jobs."
-            )
+            raise no_such_job(namespace, name)
         return record
 
 
-def scaled(job: Job, role: str, replicas: int) -> Job:
-    """The job with another number of replicas; refused where that could not work."""
-    roles = job.spec.roles()
-    if job.finished or job.spec.run_policy.abort:
-        raise NotPossible(f"{job.name} cannot be scaled: it {_state(job)}")
-    if role not in roles:
-        raise NotPossible(f"{job.name} has no role {role!r}; its roles are {', '.join(roles)}")
-    if any(job.status.roles()[r].done for r in TRAINERS if r in job.status.roles()):
-        raise NotPossible(
-            f"{job.name} cannot be scaled any more: a trainer has already succeeded, and its share "
-            "of the work would be done twice"
-        )
-    spec = roles[role]
-    low, high = 1, None
-    if job.spec.elastic is not None:
-        low, high = spec.requests or 1, spec.limits
-    if replicas < low or (high is not None and replicas > high):
-        bounds = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise NotPossible(f"{role} may have {bounds} replicas, not {replicas}")
-    return _with_replicas(job, role, replace(spec, replicas=replicas))
-
-
-def _with_replicas(job: Job, role: str, spec: RoleSpec) -> Job:
-    if job.spec.mode is Mode.CUSTOM:
-        tasks = tuple(spec if task.name == role else task for task in job.spec.tasks)
-        changed = replace(job.spec, tasks=tasks)
-    else:
-        changed = replace(job.spec, **{role: spec})
-        if changed.mode is Mode.SINGLE and spec.replicas > 1:
-            changed = replace(changed, mode=Mode.COLLECTIVE)
-    return _next_generation(replace(job, spec=changed))
-
-
-def _suspend(tx: Transaction, job: Job, suspend: bool) -> None:
-    if job.finished or job.spec.run_policy.abort:
-        verb = "suspended" if suspend else "resumed"
-        raise NotPossible(f"{job.name} cannot be {verb}: it {_state(job)}")
-    if job.spec.run_policy.suspend is suspend:
-        raise NotPossible(f"{job.name} is {'already' if suspend else 'not'} suspended")
-    _change_policy(tx, job, suspend=suspend)
+def _suspending(suspend: bool) -> Callable[[Transaction, JobRecord], None]:
+    return lambda tx, record: tx.set_job(suspended(record.job, suspend))
 
 
 def _change_policy(tx: Transaction, job: Job, **changes: bool) -> None:
     policy = replace(job.spec.run_policy, **changes)
     if policy != job.spec.run_policy:
-        tx.set_job(_next_generation(replace(job, spec=replace(job.spec, run_policy=policy))))
-
-
-def _next_generation(job: Job) -> Job:
-    return replace(job, metadata=replace(job.metadata, generation=job.metadata.generation + 1))
-
-
-def _phase(job: Job) -> str:
-    return str(job.status.phase or "Pending")
-
-
-def _state(job: Job) -> str:
-    return f"is {_phase(job)}"
+        tx.set_job(next_generation(replace(job, spec=replace(job.spec, run_policy=policy))))

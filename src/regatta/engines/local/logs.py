@@ -107,7 +107,9 @@ class LogReader:
             yield LogBatch(tuple(lines), self._positions())
 
     def _positions(self) -> dict[str, str]:
-        return {c.pod.uid: str(c.position) for c in self._cursors if c.position is not None}
+        # A pod that nothing was read of yet is named too: left out, it would look like one of an
+        # earlier attempt that the reader is done with.
+        return {c.pod.uid: str(c.position or Position()) for c in self._cursors}
 
     def _steps(self, cursor: _Cursor, ended: bool) -> Iterator[_Step]:
         """Every line of one pod from its cursor on, its parts put together."""

@@ -1,0 +1,242 @@
+"""The local copies of everything that concerns our jobs, and which job a change concerns.
+
+Pods are watched by upstream's role label and the rest by ours, so memory follows our jobs and not
+the size of the cluster. PodGroups are watched whole: a user's own carries no label.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from regatta.api.job import KIND, Job
+from regatta.controller import labels
+from regatta.controller.gang import VOLCANO
+from regatta.controller.world import Gangs, PodGroup
+from regatta.engines.kubernetes import slim
+from regatta.engines.kubernetes.backoff import Backoff
+from regatta.engines.kubernetes.client import KubeClient
+from regatta.engines.kubernetes.errors import KubeError
+from regatta.engines.kubernetes.gangs import RESOURCES, observe_groups
+from regatta.engines.kubernetes.informer import Informer, InformerSettings
+from regatta.engines.kubernetes.observe import Found, names_needed
+from regatta.engines.kubernetes.resources import (
+    CONFIG_MAPS,
+    ENDPOINT_SLICES,
+    PADDLE_JOBS,
+    PODS,
+    SERVICES,
+    Resource,
+)
+from regatta.engines.kubernetes.store import by_controller, by_label
+
+OWNER = "owner"
+JOB = "job"
+
+_log = logging.getLogger(__name__)
+
+#: Told of every job key (`namespace/name`) whose world may have changed.
+Changed = Callable[[str], None]
+
+
+class Caches:
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        namespace: str = "",
+        scheduling: str = "",
+        settings: InformerSettings,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._scheduling = scheduling
+        self._settings = settings
+        self._changed: Changed = lambda key: None
+        self.jobs = Informer(
+            client, PADDLE_JOBS, slim.JobDocument, namespace=namespace, settings=settings
+        )
+        self.pods = Informer(
+            client,
+            PODS,
+            slim.Pod,
+            namespace=namespace,
+            label_selector=labels.UPSTREAM_ROLE,
+            indexers={OWNER: by_controller},
+            settings=settings,
+        )
+        self.services = self._labelled(SERVICES)
+        self.environments = self._labelled(CONFIG_MAPS)
+        self.endpoints = Informer(
+            client,
+            ENDPOINT_SLICES,
+            slim.EndpointSlice,
+            namespace=namespace,
+            label_selector=labels.JOB,
+            indexers={JOB: by_label(labels.JOB)},
+            settings=settings,
+        )
+        self.groups: dict[str, Informer[slim.PodGroup]] = {}
+        self._discovered = asyncio.Event()
+        self.jobs.on_change(lambda old, new: self._changed((new or old).metadata.key))  # type: ignore[union-attr]
+        self.pods.on_change(self._child_changed)
+        self.endpoints.on_change(self._child_changed)
+        for informer in (self.services, self.environments):
+            informer.on_change(self._child_changed)
+
+    def _labelled(self, resource: Resource) -> Informer[slim.Bare]:
+        return Informer(
+            self._client,
+            resource,
+            slim.Bare,
+            namespace=self._namespace,
+            label_selector=labels.JOB,
+            indexers={OWNER: by_controller},
+            settings=self._settings,
+        )
+
+    def on_change(self, changed: Changed) -> None:
+        self._changed = changed
+
+    # Running
+
+    @property
+    def informers(self) -> list[Informer[Any]]:
+        always = (self.jobs, self.pods, self.services, self.environments, self.endpoints)
+        return [*always, *self.groups.values()]
+
+    @property
+    def synced(self) -> bool:
+        return self._discovered.is_set() and all(i.synced.is_set() for i in self.informers)
+
+    @property
+    def trouble(self) -> str:
+        return "; ".join(filter(None, (informer.trouble for informer in self.informers)))
+
+    async def run(self) -> None:
+        """Keeps every copy true, until cancelled."""
+        await self._discover_patiently()
+        self._discovered.set()
+        async with asyncio.TaskGroup() as tasks:
+            for informer in self.informers:
+                tasks.create_task(informer.run())
+            tasks.create_task(self._find_gang_schedulers(tasks))
+
+    async def until_synced(self) -> None:
+        await self._discovered.wait()
+        for informer in self.informers:
+            await informer.synced.wait()
+
+    async def _discover_patiently(self) -> None:
+        """Before the first job is looked at, however long the API server takes to come up."""
+        backoff = Backoff(self._settings.first_pause_seconds, self._settings.longest_pause_seconds)
+        while True:
+            try:
+                return await self._discover()
+            except KubeError as trouble:
+                pause = backoff.failed()
+                _log.warning("%s; trying again in %.1f s", trouble, pause)
+                await asyncio.sleep(pause)
+
+    async def _discover(self) -> None:
+        """Which gang schedulers the cluster has."""
+        for scheduler, resource in RESOURCES.items():
+            if scheduler not in self.groups and await self._serves(scheduler, resource):
+                self.groups[scheduler] = self._group_informer(resource)
+
+    async def _serves(self, scheduler: str, resource: Resource) -> bool:
+        wanted = scheduler == VOLCANO or self._scheduling == scheduler
+        return wanted and await self._client.has_resource(resource)
+
+    async def _find_gang_schedulers(self, tasks: asyncio.TaskGroup) -> None:
+        """Volcano may be installed while we run; jobs that wait for it look again by themselves."""
+        while True:
+            await asyncio.sleep(30.0)
+            known = set(self.groups)
+            try:
+                await self._discover()
+            except KubeError as trouble:
+                _log.warning("looking for gang schedulers: %s", trouble)
+            for scheduler in self.groups.keys() - known:
+                _log.info("the cluster has gained %s's PodGroups", scheduler)
+                tasks.create_task(self.groups[scheduler].run())
+
+    def _group_informer(self, resource: Resource) -> Informer[slim.PodGroup]:
+        informer = Informer(
+            self._client,
+            resource,
+            slim.PodGroup,
+            namespace=self._namespace,
+            indexers={OWNER: by_controller},
+            settings=self._settings,
+        )
+        informer.on_change(self._group_changed)
+        return informer
+
+    # Which job a change concerns
+
+    def _child_changed(self, old: slim.KubeObject | None, new: slim.KubeObject | None) -> None:
+        thing = new or old
+        assert thing is not None
+        for key in _jobs_of(thing.metadata):
+            self._changed(key)
+
+    def _group_changed(self, old: slim.PodGroup | None, new: slim.PodGroup | None) -> None:
+        self._child_changed(old, new)
+        thing = new or old
+        assert thing is not None
+        if thing.metadata.key in self.jobs.store:
+            self._changed(thing.metadata.key)
+
+    # What there is of one job
+
+    def find(self, job: Job) -> Found:
+        pods = list(self.pods.store.by(OWNER, job.uid))
+        ours = {pod.metadata.name for pod in pods}
+        others = []
+        for name in names_needed(job):
+            if name not in ours:
+                pod = self.pods.store.get(f"{job.namespace}/{name}")
+                if pod is not None:
+                    others.append(pod.metadata)
+        return Found(
+            pods=pods,
+            others=others,
+            services=[thing.metadata for thing in self.services.store.by(OWNER, job.uid)],
+            environments=[thing.metadata for thing in self.environments.store.by(OWNER, job.uid)],
+            listed=self._listed(job),
+            gangs=self._gangs(job),
+        )
+
+    def _listed(self, job: Job) -> frozenset[str]:
+        slices = self.endpoints.store.by(JOB, f"{job.namespace}/{job.name}")
+        return frozenset(
+            endpoint.target_ref.uid
+            for part in slices
+            for endpoint in part.endpoints or ()
+            if endpoint.target_ref is not None and endpoint.addresses
+        )
+
+    def _gangs(self, job: Job) -> Gangs:
+        groups: list[PodGroup] = []
+        for scheduler, informer in self.groups.items():
+            owned = informer.store.by(OWNER, job.uid)
+            same_name = informer.store.get(f"{job.namespace}/{job.name}")
+            groups += observe_groups(job, scheduler, owned, same_name)
+        return Gangs(
+            available=frozenset(name for name, i in self.groups.items() if i.synced.is_set()),
+            default=self._scheduling,
+            groups=tuple(groups),
+        )
+
+
+def _jobs_of(metadata: slim.Metadata) -> Iterable[str]:
+    """By owner's name and by label: a job also wants to know when its predecessor's pod is gone."""
+    owners = {owner.name for owner in metadata.owner_references if owner.kind == KIND}
+    if labelled := metadata.labels.get(labels.JOB):
+        owners.add(labelled)
+    if not owners and labels.UPSTREAM_ROLE in metadata.labels:
+        owners.add(metadata.name.rsplit("-", 2)[0])  # somebody's own pod under a name of ours
+    return [f"{metadata.namespace}/{name}" for name in owners]

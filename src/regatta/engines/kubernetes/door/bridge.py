@@ -1,0 +1,83 @@
+"""The client's event loop in a thread of its own, for callers that are not asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+from regatta.engines.kubernetes.client import ClientSettings, KubeClient
+from regatta.engines.kubernetes.config import ClusterAccess
+from regatta.engines.kubernetes.door.refusals import explained
+from regatta.engines.kubernetes.errors import KubeError
+
+T = TypeVar("T")
+
+#: Somebody waits at a terminal: a cluster that is away should be told so soon.
+SETTINGS = ClientSettings(retries=2)
+
+# Informers say on their log what a stream tells as `Lost`; a terminal need not see it twice.
+logging.getLogger("regatta.engines.kubernetes").addHandler(logging.NullHandler())
+
+
+class Bridge:
+    def __init__(self, access: ClusterAccess) -> None:
+        self._access = access
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="cluster", daemon=True)
+        self._thread.start()
+        self._client = self._run(self._open())
+
+    async def _open(self) -> KubeClient:
+        return KubeClient(self._access, SETTINGS)
+
+    def call(self, ask: Callable[[KubeClient], Coroutine[Any, Any, T]]) -> T:
+        """One exchange with the cluster; its refusals come as the errors that doors know."""
+        try:
+            return self._run(ask(self._client))
+        except KubeError as trouble:
+            raise explained(trouble, self._access) from trouble
+
+    def stream(self, open_stream: Callable[[KubeClient], AsyncGenerator[T, None]]) -> Iterator[T]:
+        """Items as they come. A reader who is slow holds the stream back."""
+        source = open_stream(self._client)
+        try:
+            while True:
+                try:
+                    yield self._run(_next(source))
+                except StopAsyncIteration:
+                    return
+                except KubeError as trouble:
+                    raise explained(trouble, self._access) from trouble
+        finally:
+            if self._loop.is_running():
+                with contextlib.suppress(Exception):
+                    self._run(source.aclose())
+
+    def close(self) -> None:
+        if not self._loop.is_running():
+            return
+        with contextlib.suppress(Exception):
+            self._run(self._leave())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    async def _leave(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._client.close()
+        await self._loop.shutdown_asyncgens()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+async def _next(source: AsyncGenerator[T, None]) -> T:
+    return await anext(source)

@@ -1,0 +1,131 @@
+"""From a PaddleJob as it stands in the cluster to the Job that the brain knows.
+
+The API server has checked what a schema can; jobs made under an older CRD may still be wrong, and
+are then told so instead of being run. Reading one costs milliseconds, so a spec is read once for
+each generation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from regatta.api.job import (
+    API_VERSION,
+    KIND,
+    Intranet,
+    Job,
+    JobSpec,
+    JobStatus,
+    Metadata,
+    Phase,
+    document,
+)
+from regatta.api.load import validate_document
+from regatta.api.problems import InvalidJob
+from regatta.controller import labels
+from regatta.engines.kubernetes import takeover
+from regatta.engines.kubernetes.slim import JobDocument
+
+#: Reasons that this engine writes and the brain does not know: taken off before it looks.
+CREATE_REFUSED = "CreateRefused"
+NAME_TAKEN = "NameTaken"
+INVALID_SPEC = "InvalidSpec"
+_OURS = frozenset({CREATE_REFUSED, NAME_TAKEN, INVALID_SPEC})
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_parts = msgspec.json.Decoder(_Parts).decode
+_status = msgspec.json.Decoder(JobStatus).decode
+
+
+class JobReader:
+    def __init__(self, *, by_name: bool = False) -> None:
+        #: Pods' first addresses are IPv6, which Paddle cannot read: their names are used instead.
+        self._by_name = by_name
+        self._specs: dict[str, tuple[int, JobSpec | InvalidJob]] = {}
+
+    def read(self, found: JobDocument) -> Job:
+        """The job with its status exactly as it is stored. Raises InvalidJob."""
+        parts = _parts(found.raw)
+        spec = self._spec(found, parts.spec)
+        return Job(metadata=job_metadata(found), spec=spec, status=read_status(parts.status))
+
+    def forget(self, uid: str) -> None:
+        self._specs.pop(uid, None)
+
+    def _spec(self, found: JobDocument, text: msgspec.Raw) -> JobSpec:
+        uid, generation = found.metadata.uid, found.metadata.generation
+        known = self._specs.get(uid)
+        if known is None or known[0] != generation:
+            known = (generation, self._judge(found, text))
+            self._specs[uid] = known
+        if isinstance(known[1], InvalidJob):
+            raise known[1]
+        return known[1]
+
+    def _judge(self, found: JobDocument, text: msgspec.Raw) -> JobSpec | InvalidJob:
+        wanted: dict[str, Any] = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {"name": found.metadata.name, "namespace": found.metadata.namespace},
+            "spec": msgspec.json.decode(text),
+        }
+        try:
+            spec = validate_document(wanted).job.spec
+        except InvalidJob as invalid:
+            return invalid
+        if self._by_name and spec.intranet is Intranet.POD_IP:
+            spec = replace(spec, intranet=Intranet.SERVICE)
+        return spec
+
+
+def read_status(text: bytes | msgspec.Raw) -> JobStatus:
+    try:
+        return _status(text)
+    except msgspec.ValidationError:
+        return takeover.read_status(bytes(text))
+
+
+def stored_status(found: JobDocument) -> JobStatus:
+    return read_status(_parts(found.raw).status)
+
+
+def as_the_brain_left_it(status: JobStatus) -> JobStatus:
+    """Without what this engine added to explain itself."""
+    if status.reason not in _OURS:
+        return status
+    bare = replace(status, reason="", message="")
+    if status.reason == INVALID_SPEC and status.phase is Phase.FAILED:
+        # Never run, so not over: another spec may be right.
+        kept = tuple(c for c in status.conditions if c.type != "Failed")
+        bare = replace(bare, phase=None, completion_time=None, conditions=kept)
+    return bare
+
+
+def status_document(job: Job, status: JobStatus) -> dict[str, Any]:
+    """What is stored: the status and, for autoscalers, which pods are the workers."""
+    written = document(status)
+    if job.spec.worker is not None:
+        written["selector"] = f"{labels.JOB}={job.name},{labels.ROLE}=worker"
+    return written
+
+
+def job_metadata(found: JobDocument) -> Metadata:
+    known = found.metadata
+    return Metadata(
+        name=known.name,
+        namespace=known.namespace,
+        uid=known.uid,
+        generation=known.generation,
+        creation_timestamp=known.creation_timestamp,
+        deletion_timestamp=known.deletion_timestamp,
+        labels=known.labels,
+        annotations=known.annotations,
+    )

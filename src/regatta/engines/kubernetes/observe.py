@@ -1,0 +1,138 @@
+"""What the brain is shown of a job on a cluster: slim objects as children.
+
+Only what carries the job's uid is the job's. A pod of a former job of the same name, on its way
+out, keeps a name taken and is nothing else; anybody else's is foreign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from regatta.api.job import KIND, Intranet, Job
+from regatta.controller import labels
+from regatta.controller.observe import pod_name, size_in_effect, spec_size
+from regatta.controller.world import Children, Gangs, Pod, PodPhase
+from regatta.engines.kubernetes import podstate, slim, takeover
+from regatta.engines.kubernetes.hostports import ports_of
+
+
+class Found(msgspec.Struct, kw_only=True):
+    """Everything in the caches that concerns one job."""
+
+    #: With the job's uid as their owner's.
+    pods: Iterable[slim.Pod] = ()
+    #: Under names that the job needs, and not the job's.
+    others: Iterable[slim.Metadata] = ()
+    environments: Iterable[slim.Metadata] = ()
+    services: Iterable[slim.Metadata] = ()
+    #: Uids of pods whose names the cluster can resolve.
+    listed: frozenset[str] = frozenset()
+    gangs: Gangs = Gangs()
+    #: The former operator gave this job's pods their environment.
+    former_environment: bool = False
+
+
+def children(job: Job, found: Found) -> Children:
+    pods = [observe_pod(job, pod, found) for pod in found.pods]
+    pods += [_other(job, metadata) for metadata in found.others]
+    pods.sort(key=lambda pod: (pod.role, pod.index, pod.name))
+    return Children(
+        pods=tuple(pods),
+        environments=frozenset(_revisions(found)),
+        services=frozenset(service.name for service in found.services),
+        ports=ports_of(job),
+        gangs=found.gangs,
+    )
+
+
+def names_needed(job: Job) -> Iterator[str]:
+    """The names of all pods that the job has or will ask for."""
+    present, wanted = size_in_effect(job), spec_size(job)
+    for role, count in wanted.items():
+        for index in range(max(count, present.get(role, 0))):
+            yield pod_name(job, role, index)
+
+
+def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
+    metadata, phase = pod.metadata, podstate.phase_of(pod)
+    role, index, attempt, revision = _place(pod, found)
+    stopping = podstate.is_stopped(pod)
+    return Pod(
+        name=metadata.name,
+        uid=metadata.uid,
+        role=role,
+        index=index,
+        attempt=attempt,
+        revision=revision,
+        phase=phase,
+        scheduled=podstate.is_scheduled(pod),
+        host=_host(job, pod, found),
+        waiting="" if phase.over else podstate.waiting_of(pod),
+        exit=podstate.exit_of(pod, phase),
+        disruption="" if stopping else podstate.disruption_of(pod, phase),
+        stopping=stopping,
+        deleting=metadata.deletion_timestamp is not None,
+        gone_by=metadata.deletion_timestamp,
+        waits_for_environment=podstate.waits_for_environment(pod, revision),
+    )
+
+
+def is_predecessors(job: Job, metadata: slim.Metadata) -> bool:
+    """Belongs to an earlier job of this name, and goes when the garbage collector comes by."""
+    return any(
+        owner.kind == KIND and owner.name == job.name and owner.uid != job.uid
+        for owner in metadata.owner_references
+    )
+
+
+def _place(pod: slim.Pod, found: Found) -> tuple[str, int, int, int]:
+    if takeover.is_former(pod):
+        role, index = takeover.role_and_index(pod.metadata)
+        adopted = found.former_environment or takeover.started(pod)
+        attempt = 0 if adopted else takeover.BEFORE_ALL_ATTEMPTS
+        return role, index, attempt, takeover.FIRST_REVISION
+    known = pod.metadata.labels
+    role = known.get(labels.ROLE, "")
+    return (
+        role,
+        _number(known.get(labels.INDEX, "")),
+        _number(known.get(labels.ATTEMPT, "")),
+        _number(known.get(labels.REVISION, "")),
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else -1
+
+
+def _host(job: Job, pod: slim.Pod, found: Found) -> str | None:
+    if job.spec.intranet is Intranet.SERVICE:
+        return pod.metadata.name if pod.metadata.uid in found.listed else None
+    return pod.status.pod_ip or None
+
+
+def _other(job: Job, metadata: slim.Metadata) -> Pod:
+    if not is_predecessors(job, metadata):
+        return Pod(name=metadata.name, uid=metadata.uid, foreign=True)
+    # Ended and going, in the brain's terms: waited for, and freed if its node is lost.
+    return Pod(
+        name=metadata.name,
+        uid=metadata.uid,
+        index=-1,
+        attempt=takeover.BEFORE_ALL_ATTEMPTS,
+        phase=PodPhase.FAILED,
+        stopping=True,
+        deleting=True,
+        gone_by=metadata.deletion_timestamp,
+    )
+
+
+def _revisions(found: Found) -> Iterator[int]:
+    for environment in found.environments:
+        revision = environment.labels.get(labels.REVISION, "")
+        if revision.isdecimal():
+            yield int(revision)
+    if found.former_environment:
+        yield takeover.FIRST_REVISION

@@ -1,0 +1,231 @@
+"""One look at one job: read it, see what there is, ask the brain, carry its plan out.
+
+Decides nothing about jobs. A job that cannot be read, or a pass that fails, concerns that job
+alone: everybody else's go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from regatta.api.job import Condition, Job, JobSpec, JobStatus, Mode, Phase
+from regatta.api.problems import InvalidJob
+from regatta.controller.plan import Event, Instant, Plan
+from regatta.controller.reconcile import reconcile
+from regatta.engines.kubernetes import takeover
+from regatta.engines.kubernetes.apply import Applier
+from regatta.engines.kubernetes.caches import Caches
+from regatta.engines.kubernetes.client import KubeClient
+from regatta.engines.kubernetes.errors import ApiError
+from regatta.engines.kubernetes.jobs import (
+    INVALID_SPEC,
+    JobReader,
+    as_the_brain_left_it,
+    job_metadata,
+    stored_status,
+)
+from regatta.engines.kubernetes.memory import STRANGER_SECONDS, JobMemory, Stranger
+from regatta.engines.kubernetes.observe import Found, children
+from regatta.engines.kubernetes.resources import CONFIG_MAPS, PADDLE_JOBS, PODS
+from regatta.engines.kubernetes.slim import Bare, JobDocument
+
+_log = logging.getLogger(__name__)
+
+#: A look that took a millisecond is not repeated for four: a job of a thousand pods has thousands
+#: of changes a second, and one look answers many of them.
+REST = 4.0
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class Reconciler:
+    def __init__(
+        self,
+        client: KubeClient,
+        caches: Caches,
+        reader: JobReader,
+        applier: Applier,
+        *,
+        clock: Callable[[], float],
+        wall: Callable[[], datetime] = wall_clock,
+    ) -> None:
+        self._client = client
+        self._caches = caches
+        self._reader = reader
+        self._applier = applier
+        self._clock = clock
+        self._wall = wall
+        self._memories: dict[str, JobMemory] = {}
+
+    def rest(self, key: str) -> float:
+        """Seconds for which this job has been looked at enough."""
+        memory = self._memories.get(key)
+        if memory is None:
+            return 0.0
+        return memory.looked_at + REST * memory.took - self._clock()
+
+    async def look_at(self, key: str) -> float | None:
+        """Seconds after which to look again, if not only when something changes."""
+        document = self._caches.jobs.store.get(key)
+        if document is None:
+            self._forget(key)
+            return None
+        memory = self._memory(key, document)
+        began = self._clock()
+        unseen = memory.expectations.unmet(began)
+        if unseen is not None:
+            return unseen
+        if await self._let_go(document, memory):
+            return None
+        try:
+            read = self._reader.read(document)
+        except InvalidJob as invalid:
+            return await self._explain(document, memory, invalid)
+        job = replace(read, status=as_the_brain_left_it(read.status))
+        found = await self._find(job, memory)
+        now = self._now()
+        plan = reconcile(job, children(job, found), now)
+        memory.took, memory.looked_at = self._clock() - began, self._clock()
+        if plan == _NOTHING and read.status is job.status:
+            return None
+        return await self._applier.apply(document, job, read.status, plan, memory, now)
+
+    def _now(self) -> Instant:
+        """On a cluster nobody closes a lid: both clocks are the wall's, and survive us."""
+        wall = self._wall()
+        return Instant(wall, wall.timestamp())
+
+    def _memory(self, key: str, document: JobDocument) -> JobMemory:
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != document.metadata.uid:
+            if memory is not None:
+                self._reader.forget(memory.uid)
+            memory = self._memories[key] = JobMemory(document.metadata.uid)
+        return memory
+
+    def _forget(self, key: str) -> None:
+        memory = self._memories.pop(key, None)
+        if memory is not None:
+            self._reader.forget(memory.uid)
+
+    # What the caches do not show
+
+    async def _find(self, job: Job, memory: JobMemory) -> Found:
+        found = self._caches.find(job)
+        if memory.strangers:
+            await self._look_at_strangers(job, memory)
+            found = self._caches.find(job)  # the caches have moved on meanwhile
+            others = [stranger.metadata for stranger in memory.strangers.values()]
+            found.others = [*found.others, *others]
+        if any(takeover.is_former(pod) for pod in found.pods):
+            if memory.former_environment is None:
+                memory.former_environment = await self._has_former_environment(job)
+                return await self._find(job, memory)
+            found.former_environment = memory.former_environment
+        return found
+
+    async def _look_at_strangers(self, job: Job, memory: JobMemory) -> None:
+        """A pod without our labels tells us nothing when it goes."""
+        now = self._clock()
+        for name, stranger in list(memory.strangers.items()):
+            if now - stranger.seen_at < STRANGER_SECONDS:
+                continue
+            try:
+                answer = await self._client.get(PODS, name, namespace=job.namespace)
+            except ApiError as refused:
+                if not refused.not_found:
+                    raise
+                del memory.strangers[name]
+                continue
+            holder = answer.into(Bare).metadata
+            if holder.controller_uid == job.uid:
+                del memory.strangers[name]
+            else:
+                memory.strangers[name] = Stranger(holder, now)
+
+    async def _has_former_environment(self, job: Job) -> bool:
+        try:
+            answer = await self._client.get(CONFIG_MAPS, job.name, namespace=job.namespace)
+        except ApiError as refused:
+            if refused.not_found:
+                return False
+            raise
+        return answer.into(Bare).metadata.controller_uid == job.uid
+
+    # Jobs that the brain is not asked about
+
+    async def _let_go(self, document: JobDocument, memory: JobMemory) -> bool:
+        """The former operator's finalizer would keep a deleted job for ever."""
+        known = document.metadata
+        left = takeover.without_finalizer(known.finalizers)
+        if left is None:
+            return False
+        try:
+            answer = await self._client.patch(
+                PADDLE_JOBS,
+                known.name,
+                {"metadata": {"finalizers": left or None}},
+                namespace=known.namespace,
+                uid=known.uid,
+                resource_version=known.resource_version,
+            )
+        except ApiError as refused:
+            if not (refused.not_found or refused.conflict):
+                raise
+            return True
+        version = answer.identity.resource_version
+        memory.expectations.wrote(self._caches.jobs, version, self._clock())  # type: ignore[arg-type]
+        _log.info("took over from the former operator", extra={"job": known.key})
+        # A job that was being deleted is gone with its last finalizer; no copy will show it.
+        return known.deletion_timestamp is not None
+
+    async def _explain(
+        self, document: JobDocument, memory: JobMemory, invalid: InvalidJob
+    ) -> float | None:
+        """A job from before these rules is left as it is, and says what is wrong with it."""
+        if document.metadata.deletion_timestamp is not None:
+            return None
+        stored = stored_status(document)
+        if stored.phase is not None and stored.phase.final:
+            return None
+        now = self._now()
+        message = str(invalid)[:1024]
+        status = _invalid(stored, message, document.metadata.generation, now)
+        events: tuple[Event, ...] = ()
+        if stored.reason != INVALID_SPEC or stored.message != message:
+            events = (Event(type="Warning", reason=INVALID_SPEC, message=message),)
+        plan = Plan(status=status, events=events)
+        job = Job(metadata=job_metadata(document), spec=JobSpec(mode=Mode.CUSTOM), status=stored)
+        return await self._applier.apply(document, job, stored, plan, memory, now)
+
+
+_NOTHING = Plan()
+
+
+def _invalid(stored: JobStatus, message: str, generation: int, now: Instant) -> JobStatus:
+    if stored.phase is not None and stored.reason != INVALID_SPEC:
+        return replace(stored, reason=INVALID_SPEC, message=message)
+    failed = Condition(
+        type="Failed",
+        status="True",
+        reason=INVALID_SPEC,
+        message=message,
+        last_transition_time=now.wall,
+        observed_generation=generation,
+    )
+    if stored.reason == INVALID_SPEC and stored.message == message:
+        return stored
+    return replace(
+        stored,
+        phase=Phase.FAILED,
+        reason=INVALID_SPEC,
+        message=message,
+        conditions=(failed,),
+        observed_generation=generation,
+    )

@@ -1,0 +1,212 @@
+"""Kubernetes objects with only the fields that we read.
+
+A pod of 6 KB becomes about 3 KB instead of 35, in a tenth of the time. None of these can be part
+of a reference cycle, so the garbage collector need not look at them: with ten thousand pods its
+full passes would be felt.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or just the name of what has no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def controller_uid(self) -> str:
+        """The uid of the one owner that manages this object, or an empty string."""
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner.uid
+        return ""
+
+
+class KubeObject(Protocol):
+    @property
+    def metadata(self) -> Metadata: ...
+
+
+class Bare(msgspec.Struct, frozen=True, gc=False):
+    """Any object of which only its existence matters: ConfigMaps, Services, Namespaces."""
+
+    metadata: Metadata
+
+
+class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+
+
+# Pods
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False):
+    reason: str = ""
+    message: str = ""
+
+
+class Running(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    started_at: datetime | None = None
+
+
+class Terminated(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class ContainerState(msgspec.Struct, frozen=True, gc=False):
+    waiting: Waiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class PodIp(msgspec.Struct, frozen=True, gc=False):
+    ip: str = ""
+
+
+class ContainerName(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+
+
+class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    node_name: str = ""
+    active_deadline_seconds: int | None = None
+    restart_policy: str = ""
+    host_network: bool = False
+    scheduler_name: str = ""
+    #: In the order of the spec: the first one's exit is the replica's result.
+    containers: tuple[ContainerName, ...] = ()
+
+
+class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    pod_ips: tuple[PodIp, ...] = msgspec.field(default=(), name="podIPs")
+    start_time: datetime | None = None
+    conditions: tuple[Condition, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    metadata: Metadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+# Endpoints
+
+
+class TargetRef(msgspec.Struct, frozen=True, gc=False):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Endpoint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    addresses: tuple[str, ...] = ()
+    target_ref: TargetRef | None = None
+
+
+class EndpointSlice(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    metadata: Metadata
+    address_type: str = ""
+    # A Service without pods has null here, not an empty list.
+    endpoints: tuple[Endpoint, ...] | None = None
+
+    @property
+    def service(self) -> str:
+        return self.metadata.labels.get("kubernetes.io/service-name", "")
+
+
+# Pod groups: Volcano's and Kubernetes' own differ in their spec, and both are read by this
+
+
+class Gang(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    min_count: int = 0
+
+
+class GroupPolicy(msgspec.Struct, frozen=True, gc=False):
+    gang: Gang | None = None
+
+
+class PodGroupSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    min_member: int = 0
+    queue: str = ""
+    scheduling_policy: GroupPolicy | None = None
+
+
+class PodGroupStatus(msgspec.Struct, frozen=True, gc=False):
+    #: Volcano's; Kubernetes' own has conditions only.
+    phase: str = ""
+    conditions: tuple[Condition, ...] | None = None
+
+
+class PodGroup(msgspec.Struct, frozen=True, gc=False):
+    metadata: Metadata
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+
+# Jobs
+
+
+class JobDocument(msgspec.Struct, frozen=True, gc=False):
+    """A PaddleJob as it stands in the cluster, perhaps not a valid one: its text, and who it is.
+
+    Reading it as a job, and saying what is wrong with it, is the operator's business.
+    """
+
+    metadata: Metadata
+    raw: bytes
+
+    @classmethod
+    def from_json(cls, text: msgspec.Raw | bytes) -> JobDocument:
+        return cls(_decode_bare(text).metadata, bytes(text))
+
+
+_decode_bare = msgspec.json.Decoder(Bare).decode

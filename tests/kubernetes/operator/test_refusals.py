@@ -1,0 +1,136 @@
+"""What the cluster refuses, and jobs that cannot be run at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kubernetes.controlplane.api import Refused
+from tests.kubernetes.operator.builders import a_job
+from tests.kubernetes.operator.running import Jobs, RunningOperator
+
+
+def quota(jobs: Jobs, pods: int) -> str:
+    path = f"{jobs.core}/resourcequotas"
+    jobs.api.create(path, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": str(pods)}}})
+    jobs.api.wait_for(
+        f"{path}/few", lambda q: q.get("status", {}).get("hard"), what="the quota in force"
+    )
+    return f"{path}/few"
+
+
+def test_a_quota_that_refuses_pods_is_told_and_tried_again(jobs: Jobs) -> None:
+    """K24: the refusal was only logged, and nobody ever tried again."""
+    path = quota(jobs, 2)
+    jobs.create(a_job("job").workers(4))
+    status = jobs.wait("job", lambda s: s.get("reason") == "CreateRefused", "the refusal")
+    assert "exceeded quota" in status["message"]
+    assert status["phase"] == "Pending"
+    kept = {pod["metadata"]["uid"] for pod in jobs.pods("job").values()}
+    assert kept, "what was created stays"
+    jobs.api.patch(path, {"spec": {"hard": {"pods": "10"}}})
+    status = jobs.wait_for_phase("job", "Running")
+    assert kept <= {pod["metadata"]["uid"] for pod in jobs.pods("job").values()}
+    jobs.wait("job", lambda s: not s.get("reason"), "no complaint")
+    refusals = [e for e in jobs.events("job") if e["reason"] == "CreateRefused"]
+    assert len(refusals) == 1, "one event for each thing said"
+
+
+def test_a_misspelt_field_of_a_template_is_told_with_its_place(jobs: Jobs) -> None:
+    job = a_job("job").workers(1).document()
+    job["spec"]["worker"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Always"
+    jobs.create(job)
+    status = jobs.wait("job", lambda s: s.get("reason") == "CreateRefused", "the refusal")
+    assert "imagePullPolice" in status["message"]
+    assert not jobs.pods("job")
+
+
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("no template", {"worker": {"replicas": 1}}),
+        ("no containers", {"worker": {"replicas": 1, "template": {"spec": {"containers": []}}}}),
+        ("no replicas", {"worker": {"replicas": 0, "template": {}}}),
+        ("nothing at all", {}),
+        ("a name for a clean policy", {"cleanPodPolicy": "Nerver"}),
+    ],
+)
+def test_a_job_that_cannot_be_run_is_refused_at_once(jobs: Jobs, what: str, change: dict) -> None:
+    """K10, K11: such a job crashed the operator for everybody, or hung, or was Running."""
+    job = a_job("job").document()
+    job["spec"] = change
+    with pytest.raises(Refused) as refused:
+        jobs.create(job)
+    assert refused.value.status == 422
+
+
+def test_a_job_from_before_the_rules_is_told_and_harms_nobody(
+    jobs: Jobs, operator: RunningOperator
+) -> None:
+    """K10: a bad spec crashed the controller for everybody. Its name starts with a digit here,
+    which only our own rules refuse."""
+    crd = (
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/paddlejobs.batch.paddlepaddle.org"
+    )
+    schema = jobs.api.get(crd)["spec"]["versions"][0]["schema"]
+    loose = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    swap = [{"op": "replace", "path": "/spec/versions/0/schema", "value": loose}]
+    jobs.api.patch(crd, swap, kind="json")
+    try:
+        bad = a_job("bad").document()
+        bad["spec"] = {"worker": {"replicas": 1}, "cleanPodPolicy": "Nerver"}
+        _until_accepted(jobs, bad)
+        status = jobs.wait("bad", lambda s: s.get("reason") == "InvalidSpec", "what is wrong")
+        assert status["phase"] == "Failed"
+        assert "cleanPodPolicy" in status["message"]
+        assert "template" in status["message"]
+        jobs.wait_for_event("bad", "InvalidSpec")
+        jobs.create(a_job("good").workers(1).that_succeeds())
+        jobs.wait_for_phase("good", "Completed")
+        fixed = a_job("bad").workers(1).that_succeeds().document()["spec"]
+        jobs.change("bad", **fixed, cleanPodPolicy="Never")
+        jobs.wait_for_phase("bad", "Completed")
+    finally:
+        swap[0]["value"] = schema
+        jobs.api.patch(crd, swap, kind="json")
+    assert operator.failure is None
+
+
+def _until_accepted(jobs: Jobs, document: dict) -> None:
+    for _ in range(200):
+        try:
+            jobs.create(document)
+        except Refused:
+            continue  # the API server has yet to take the other schema
+        return
+    raise AssertionError("the loose schema never came into force")
+
+
+def test_a_name_that_no_pod_could_have_is_refused_at_once(jobs: Jobs) -> None:
+    """K16: the Service of a long name could never be created."""
+    for name in ("1abc", "a" * 60, "two.parts"):
+        with pytest.raises(Refused):
+            jobs.create(a_job(name).workers(1))
+
+
+def test_a_host_job_in_a_baseline_namespace_says_why_it_is_refused(jobs: Jobs) -> None:
+    label = {"pod-security.kubernetes.io/enforce": "baseline"}
+    jobs.api.patch(f"/api/v1/namespaces/{jobs.namespace}", {"metadata": {"labels": label}})
+    jobs.create(a_job("job").workers(1).spec(intranet="Host"))
+    status = jobs.wait("job", lambda s: s.get("reason") == "CreateRefused", "the refusal")
+    assert "PodSecurity" in status["message"]
+
+
+def test_a_job_that_does_not_fit_says_what_it_waits_for(jobs: Jobs) -> None:
+    job = a_job("job").workers(1).document()
+    container = job["spec"]["worker"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": "1000"}}
+    jobs.create(job)
+    status = jobs.wait("job", lambda s: "Insufficient cpu" in s.get("message", ""), "why")
+    assert status["phase"] == "Pending"
+
+
+def test_an_image_that_cannot_be_pulled_is_named(jobs: Jobs) -> None:
+    waits = {"kwok.regatta.test/waiting": "ImagePullBackOff"}
+    jobs.create(a_job("job").workers(1, **waits))
+    status = jobs.wait("job", lambda s: "ImagePullBackOff" in s.get("message", ""), "why")
+    assert status["phase"] == "Starting"
