@@ -28,7 +28,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ):
         return
     try:
-        build("etcd", "kubernetes", "helm")
+        build("etcd", "kubernetes", "kwok", "helm")
     except CannotBuild as problem:
         raise pytest.UsageError(str(problem)) from problem
 

@@ -9,7 +9,10 @@ import pytest
 import yaml
 
 from tests.deploy.conftest import CRD, OPERATOR, wait_until_served
+from tests.deploy.jobs import a_job, jobs_path, role
+from tests.kubernetes.controlplane.kwok import exits
 from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.operator.running import RunningOperator
 
 ACCOUNT = "system:serviceaccount:paddle-system:paddle-manager-sa"
 LEASE = "b2a304f2.paddlepaddle.org"
@@ -170,3 +173,33 @@ def test_whoever_may_edit_or_view_a_namespace_may_do_so_with_its_jobs(
     view = plane.api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
     ours = [rule for rule in view["rules"] if PADDLE in rule["apiGroups"]]
     assert {verb for rule in ours for verb in rule["verbs"]} == {"get", "list", "watch"}
+
+
+def test_the_operator_finds_its_rights_sufficient(
+    start_plane: Callable[..., ControlPlane],
+) -> None:
+    plane = start_plane(kwok_nodes=2)
+    plane.kubectl("create", "-f", str(CRD), "-f", str(OPERATOR))
+    wait_until_served(plane)
+    kubeconfig = plane.service_account_kubeconfig("paddle-system", "paddle-manager-sa")
+    template = {"metadata": {"annotations": exits(0, after="1s")}} | role()["template"]
+    job = a_job(
+        ps=role(2),
+        worker=role(2, template=template),
+        intranet="Service",
+        runPolicy={"ttlSecondsAfterFinished": 0},
+    )
+    job["metadata"]["finalizers"] = ["finalizers.paddlepaddle.org"]
+    settings = {"leader_elect": True, "lease_namespace": "paddle-system"}
+    with RunningOperator(kubeconfig, **settings) as operator:
+        plane.api.create(jobs_path("default"), job)
+        path = jobs_path("default", "demo")
+        # It ran, completed, was cleaned, and outlived its time: creates, patches and deletes of all
+        # kinds, the Lease and the former operator's finalizer among them.
+        plane.api.wait_for(
+            path, lambda seen: seen is None, what="the job's end", deadline_seconds=120
+        )
+        assert operator.metric("regatta_jobs_completed_total") == 1
+        assert operator.metric("regatta_api_requests_total", code="403") == 0
+        for verb, resource in (("create", "services"), ("create", "events"), ("create", "leases")):
+            assert operator.metric("regatta_api_requests_total", verb=verb, resource=resource) > 0

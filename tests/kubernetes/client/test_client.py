@@ -202,6 +202,17 @@ async def test_a_dry_run_answers_and_leaves_nothing(plane: ControlPlane, namespa
         assert (await refused(client.get(PODS, "p", namespace=namespace))).not_found
 
 
+@in_a_loop
+async def test_the_log_of_no_pod_is_an_error_like_any_other(
+    plane: ControlPlane, namespace: str
+) -> None:
+    async with connect(plane.admin_kubeconfig) as client:
+        with pytest.raises(ApiError) as raised:
+            async with client.logs("nobody", namespace=namespace, follow=True) as parts:
+                await anext(parts)
+    assert raised.value.not_found
+
+
 @pytest.mark.parametrize(
     ("resource", "served"),
     [

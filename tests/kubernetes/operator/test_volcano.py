@@ -133,7 +133,7 @@ def test_the_group_follows_a_scaling(jobs: Jobs) -> None:
 
 
 def test_a_gang_restarts_after_a_failure(jobs: Jobs) -> None:
-    """A member that failed and was deleted leaves the group's phase Unknown: that must not block."""
+    """A deleted member leaves the group's phase Unknown: that must not block."""
     jobs.create(gang().policy(backoffLimit=1))
     jobs.wait_for_phase("job", "Running")
     jobs.ends("job-worker-0", 1)

@@ -1,0 +1,165 @@
+"""A job's logs as they are: what the pods that are there have written so far."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import AsyncExitStack, aclosing
+
+from regatta.api.job import Job
+from regatta.controller.observe import pod_name, size_in_effect
+from regatta.engines.base import LogLine, LogQuery, NotPossible
+from regatta.engines.kubernetes import podstate, slim
+from regatta.engines.kubernetes.client import KubeClient
+from regatta.engines.kubernetes.door.loglines import Wanted, read_lines
+from regatta.engines.kubernetes.door.pods import NOTHING_ELSE, list_pods
+from regatta.engines.kubernetes.errors import ApiError
+from regatta.engines.kubernetes.observe import observe_pod
+from regatta.engines.streams import Lines, Remark
+
+BATCH = 500
+#: So many logs are open, and put in the order of time, at once.
+TOGETHER = 64
+
+
+def replica_of(job: Job, pod: slim.Pod) -> tuple[str, int]:
+    seen = observe_pod(job, pod, NOTHING_ELSE)
+    return seen.role, seen.index
+
+
+def is_chosen(query: LogQuery, role: str, index: int) -> bool:
+    return query.role in (None, role) and query.index in (None, index)
+
+
+def check_role(job: Job, query: LogQuery) -> None:
+    roles = job.spec.roles()
+    if query.role is not None and query.role not in roles:
+        raise NotPossible(f"{job.name} has no role {query.role!r}; its roles are {', '.join(roles)}")
+
+
+def has_started(pod: slim.Pod) -> bool:
+    """Whether there is a log to ask for: the API refuses to show that of a container to come."""
+    main = podstate.main_container(pod)
+    if main is None:
+        return False
+    state, before = main.state, main.last_state
+    return bool(state.running or state.terminated or before.terminated)
+
+
+def lost_logs(job: Job, present: Iterable[tuple[str, int]], query: LogQuery) -> Remark | None:
+    """Which replicas' logs went with their pods."""
+    there = set(present)
+    seen = {ref.name for role in job.status.roles().values() for ref in role.refs}
+    missing = [
+        f"{role}-{index}"
+        for role, count in size_in_effect(job).items()
+        for index in range(count)
+        if is_chosen(query, role, index) and (role, index) not in there
+        # A job that is over had all of them; a live one those that it remembers.
+        if (job.finished and job.status.start_time) or pod_name(job, role, index) in seen
+    ]
+    if not missing:
+        return None
+    names = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+    was, its = ("was", "its log") if len(missing) == 1 else ("were", "their logs")
+    why = f" (cleanPodPolicy: {job.spec.clean_pod_policy})" if job.finished else ""
+    return Remark(
+        f"the pod of {names} {was} removed{why}, and on a cluster {its} with it; "
+        "`cleanPodPolicy: Never` keeps pods, and `regatta logs -f` reads along while a job runs"
+    )
+
+
+async def read_logs(
+    client: KubeClient, job: Job, query: LogQuery
+) -> AsyncGenerator[Lines | Remark, None]:
+    """All that is there now, pods interleaved by time."""
+    check_role(job, query)
+    wanted = Wanted(query)
+    pods = await list_pods(client, job)
+    chosen = [
+        (f"{role}-{index}", pod)
+        for pod in pods
+        for role, index in [replica_of(job, pod)]
+        if is_chosen(query, role, index)
+    ]
+    remark = lost_logs(job, [replica_of(job, pod) for pod in pods], query)
+    if remark is not None:
+        yield remark
+    readable = [(replica, pod) for replica, pod in chosen if _is_readable(pod, query)]
+    if query.previous and chosen and not readable:
+        yield Remark(
+            "no replica has run before in its present pod; the pods of earlier tries were removed, "
+            "and on a cluster their logs with them"
+        )
+    for first in range(0, len(readable), TOGETHER):
+        sources = [
+            _log(client, replica, pod, query, wanted)
+            for replica, pod in readable[first : first + TOGETHER]
+        ]
+        async with aclosing(_merged(sources)) as lines:
+            async for batch in _batches(lines):
+                yield Lines(batch)
+
+
+def _is_readable(pod: slim.Pod, query: LogQuery) -> bool:
+    if not query.previous:
+        return has_started(pod)
+    main = podstate.main_container(pod)
+    return main is not None and main.restart_count > 0
+
+
+async def _log(
+    client: KubeClient, replica: str, pod: slim.Pod, query: LogQuery, wanted: Wanted
+) -> AsyncGenerator[LogLine, None]:
+    # With a pattern the last lines are counted among those that match, so all must be read.
+    counted_here = query.tail is not None and wanted.filters
+    last: deque[LogLine] = deque(maxlen=query.tail if counted_here else None)
+    try:
+        async with client.logs(
+            pod.metadata.name,
+            namespace=pod.metadata.namespace,
+            container=pod.spec.containers[0].name,
+            timestamps=True,
+            previous=query.previous,
+            tail_lines=None if counted_here else query.tail,
+            since_time=wanted.since,
+        ) as parts:
+            async for line in read_lines(replica, parts):
+                if line not in wanted:
+                    continue
+                if counted_here:
+                    last.append(line)
+                else:
+                    yield line
+    except ApiError as refused:
+        if not (refused.not_found or refused.status == 400):
+            raise
+    for line in last:
+        yield line
+
+
+async def _merged(sources: list[AsyncGenerator[LogLine, None]]) -> AsyncGenerator[LogLine, None]:
+    """By time. Every source is one line ahead of what was told."""
+    async with AsyncExitStack() as stack:
+        for source in sources:
+            await stack.enter_async_context(aclosing(source))
+        heads = await asyncio.gather(*(anext(source, None) for source in sources))
+        ahead = {n: line for n, line in enumerate(heads) if line is not None}
+        while ahead:
+            number = min(ahead, key=lambda n: ahead[n].at)
+            yield ahead.pop(number)
+            line = await anext(sources[number], None)
+            if line is not None:
+                ahead[number] = line
+
+
+async def _batches(lines: AsyncIterator[LogLine]) -> AsyncIterator[tuple[LogLine, ...]]:
+    batch: list[LogLine] = []
+    async for line in lines:
+        batch.append(line)
+        if len(batch) == BATCH:
+            yield tuple(batch)
+            batch = []
+    if batch:
+        yield tuple(batch)

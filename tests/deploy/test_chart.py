@@ -1,0 +1,161 @@
+"""The Helm chart, rendered and installed by Helm itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.conftest import OPERATOR, ROOT, wait_until_served
+from tests.kubernetes.controlplane.build import program
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.programs import KUBERNETES_VERSION
+
+CHART = ROOT / "charts/regatta"
+Documents = dict[tuple[str, str], dict[str, Any]]
+
+
+def helm(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Helm with nothing of the user's own."""
+    homes = {f"HELM_{name}_HOME": str(home / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")}
+    return subprocess.run(
+        [program("helm"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=kept | homes,
+    )
+
+
+def rendered(home: Path, *values: str) -> Documents:
+    sets = [part for value in values for part in ("--set", value)]
+    version = ("--kube-version", KUBERNETES_VERSION)
+    ended = helm(home, "template", "try", str(CHART), "-n", "here", *version, *sets)
+    assert ended.returncode == 0, ended.stderr
+    documents = [document for document in yaml.safe_load_all(ended.stdout) if document]
+    return {(document["kind"], document["metadata"]["name"]): document for document in documents}
+
+
+def arguments_of(documents: Documents) -> list[str]:
+    deployment = documents["Deployment", "paddle-controller-manager"]
+    found: list[str] = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    return found
+
+
+def test_helm_has_no_complaint_about_the_chart(tmp_path: Path) -> None:
+    ended = helm(tmp_path, "lint", "--strict", str(CHART))
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_chart_deploys_what_the_manifest_does(tmp_path: Path) -> None:
+    plain = {
+        (document["kind"], document["metadata"]["name"]): document
+        for document in yaml.safe_load_all(OPERATOR.read_text())
+    }
+    chart = rendered(tmp_path)
+    missing = plain.keys() - chart.keys()
+    assert missing == {("Namespace", "paddle-system")}, "Helm makes the namespace itself"
+    for key in plain.keys() - missing:
+        if "rules" in plain[key]:
+            assert chart[key]["rules"] == plain[key]["rules"], key
+    ours = plain["Deployment", "paddle-controller-manager"]["spec"]
+    theirs = chart["Deployment", "paddle-controller-manager"]["spec"]
+    assert theirs["selector"] == ours["selector"]
+    assert theirs["template"]["spec"] == ours["template"]["spec"]
+
+
+def test_watching_one_namespace_needs_no_right_on_the_cluster(tmp_path: Path) -> None:
+    documents = rendered(tmp_path, "watchNamespace=team", "aggregateRoles=false")
+    assert not {kind for kind, _ in documents} & {"ClusterRole", "ClusterRoleBinding"}
+    assert documents["Role", "paddle-manager-role"]["metadata"]["namespace"] == "team"
+    binding = documents["RoleBinding", "paddle-manager-rolebinding"]
+    assert binding["metadata"]["namespace"] == "team"
+    assert binding["subjects"][0]["namespace"] == "here"
+    assert "--namespace=team" in arguments_of(documents)
+
+
+@pytest.mark.parametrize(
+    ("value", "argument"),
+    [
+        ("scheduling=volcano", "--scheduling=volcano"),
+        ("scheduling=native", "--scheduling=native"),
+        ("initImage=busybox:1", "--initImage=busybox:1"),
+        ("extraArgs={--concurrency=4}", "--concurrency=4"),
+    ],
+)
+def test_a_value_becomes_a_flag(tmp_path: Path, value: str, argument: str) -> None:
+    assert argument not in arguments_of(rendered(tmp_path))
+    assert argument in arguments_of(rendered(tmp_path, value))
+
+
+def test_only_the_chosen_gang_schedulers_groups_may_be_touched(tmp_path: Path) -> None:
+    def groups(*values: str) -> set[str]:
+        rules = rendered(tmp_path, *values)["ClusterRole", "paddle-manager-role"]["rules"]
+        return {rule["apiGroups"][0] for rule in rules if rule["resources"] == ["podgroups"]}
+
+    assert groups("scheduling=volcano") == {"scheduling.volcano.sh"}
+    assert groups("scheduling=native") == {"scheduling.k8s.io"}
+
+
+def test_metrics_come_with_a_monitor_and_a_board_when_asked_for(tmp_path: Path) -> None:
+    plain = rendered(tmp_path)
+    assert ("Service", "paddle-controller-manager-metrics") in plain
+    assert not {"ServiceMonitor", "ConfigMap"} & {kind for kind, _ in plain}
+    full = rendered(
+        tmp_path,
+        "metrics.serviceMonitor.enabled=true",
+        "metrics.serviceMonitor.labels.release=prometheus",
+        "metrics.dashboard.enabled=true",
+    )
+    monitor = full["ServiceMonitor", "paddle-controller-manager"]
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    service = full["Service", "paddle-controller-manager-metrics"]
+    selector = monitor["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= service["metadata"]["labels"].items()
+    assert monitor["spec"]["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
+    board = full["ConfigMap", "regatta-dashboard"]
+    assert board["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(board["data"]["regatta.json"])["title"] == "Regatta"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (("scheduling=vulcano",), "scheduling must be one of the following"),
+        (("watchNamspace=team",), "watchNamspace"),
+        (
+            ("metrics.service=false", "metrics.serviceMonitor.enabled=true"),
+            "needs metrics.service: true",
+        ),
+    ],
+)
+def test_a_wrong_value_is_refused(tmp_path: Path, values: tuple[str, ...], words: str) -> None:
+    sets = [part for value in values for part in ("--set", value)]
+    version = ("--kube-version", KUBERNETES_VERSION)
+    ended = helm(tmp_path, "template", "try", str(CHART), *version, *sets)
+    assert ended.returncode != 0
+    assert words in ended.stderr
+
+
+def test_helm_installs_and_uninstalls_on_a_real_api_server(
+    start_plane: Callable[..., ControlPlane], tmp_path: Path
+) -> None:
+    plane = start_plane(scheduler=False, kwok=False)
+    here = ("--kubeconfig", str(plane.admin_kubeconfig), "-n", "paddle-system")
+    ended = helm(tmp_path, "install", "regatta", str(CHART), "--create-namespace", *here)
+    assert ended.returncode == 0, ended.stderr
+    wait_until_served(plane)
+    path = "/apis/apps/v1/namespaces/paddle-system/deployments"
+    assert [d["metadata"]["name"] for d in plane.api.items(path)] == ["paddle-controller-manager"]
+
+    ended = helm(tmp_path, "uninstall", "regatta", *here)
+    assert ended.returncode == 0, ended.stderr
+    assert plane.api.items(path) == []
+    wait_until_served(plane)  # the jobs stay with their definition
