@@ -62,9 +62,10 @@ def test_the_chart_deploys_what_the_manifest_does(tmp_path: Path) -> None:
     chart = rendered(tmp_path)
     missing = plain.keys() - chart.keys()
     assert missing == {("Namespace", "paddle-system")}, "Helm makes the namespace itself"
+    with_gangs = rendered(tmp_path, "scheduling=native")
     for key in plain.keys() - missing:
         if "rules" in plain[key]:
-            assert chart[key]["rules"] == plain[key]["rules"], key
+            assert with_gangs[key]["rules"] == plain[key]["rules"], key
     ours = plain["Deployment", "paddle-controller-manager"]["spec"]
     theirs = chart["Deployment", "paddle-controller-manager"]["spec"]
     assert theirs["selector"] == ours["selector"]
@@ -95,13 +96,15 @@ def test_a_value_becomes_a_flag(tmp_path: Path, value: str, argument: str) -> No
     assert argument in arguments_of(rendered(tmp_path, value))
 
 
-def test_only_the_chosen_gang_schedulers_groups_may_be_touched(tmp_path: Path) -> None:
+def test_kubernetes_own_groups_may_be_touched_only_where_they_are_used(tmp_path: Path) -> None:
     def groups(*values: str) -> set[str]:
         rules = rendered(tmp_path, *values)["ClusterRole", "paddle-manager-role"]["rules"]
         return {rule["apiGroups"][0] for rule in rules if rule["resources"] == ["podgroups"]}
 
+    # Any job may say schedulerName: volcano, whatever the operator's default is.
+    assert groups() == {"scheduling.volcano.sh"}
     assert groups("scheduling=volcano") == {"scheduling.volcano.sh"}
-    assert groups("scheduling=native") == {"scheduling.k8s.io"}
+    assert groups("scheduling=native") == {"scheduling.volcano.sh", "scheduling.k8s.io"}
 
 
 def test_metrics_come_with_a_monitor_and_a_board_when_asked_for(tmp_path: Path) -> None:

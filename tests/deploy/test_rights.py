@@ -159,7 +159,7 @@ def test_whoever_may_edit_or_view_a_namespace_may_do_so_with_its_jobs(
         "edit": {"create", "delete", "patch"},
         "view": {"get", "list", "watch"},
     }
-    for role, verbs in expected.items():
+    for name, verbs in expected.items():
 
         def covers(seen: Any, verbs: set[str] = verbs) -> bool:
             rules = [rule for rule in seen["rules"] or () if PADDLE in rule["apiGroups"]]
@@ -168,7 +168,7 @@ def test_whoever_may_edit_or_view_a_namespace_may_do_so_with_its_jobs(
             )
 
         plane.api.wait_for(
-            f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}", covers, what="paddlejobs"
+            f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}", covers, what="paddlejobs"
         )
     view = plane.api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
     ours = [rule for rule in view["rules"] if PADDLE in rule["apiGroups"]]

@@ -33,12 +33,11 @@ control-plane: controller-manager
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
-{{- if ne .Values.scheduling "native" }}
+{{- /* Any job may name Volcano itself. */}}
 - apiGroups: [scheduling.volcano.sh]
   resources: [podgroups]
   verbs: [create, get, list, watch, patch, delete]
-{{- end }}
-{{- if ne .Values.scheduling "volcano" }}
+{{- if eq .Values.scheduling "native" }}
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]
   verbs: [create, get, list, watch, delete]

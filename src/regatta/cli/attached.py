@@ -18,10 +18,11 @@ from regatta.cli.overview import left_running, summary_lines
 from regatta.cli.rows import handle, phase_of
 from regatta.cli.settings import Settings
 from regatta.cli.statusline import Screen, status_text
+from regatta.cli.streams import follow_job
 from regatta.cli.ticking import ticking
 from regatta.cli.times import now
-from regatta.client.follow import Gone, Lines, Lost, follow_job
 from regatta.engines.base import LogQuery
+from regatta.engines.streams import Gone, Lines, Lost, Remark
 
 #: How long a detached command stays to see a second Ctrl-C.
 SECOND_CHANCE_SECONDS = 2.0
@@ -56,15 +57,20 @@ class Attached:
                         self._screen.clear()
                         raise Stop(Exit.CONFLICT, f"job {self._job.name} was deleted meanwhile")
                     case Lost():
-                        self._note("the server is away; looking for it")
+                        self._note(f"the {self._far_end} is away; looking for it")
+                    case Remark(text):
+                        self._note(text)
                 self._screen.status(status_text(self._job, now(), self._paint))
         self._screen.clear()
         return self._end()
 
-    def _stream(self) -> Iterator[Lines | Job | Gone | Lost]:
+    def _stream(self) -> Iterator[Lines | Remark | Job | Gone | Lost]:
         query = LogQuery(follow=True)
-        connect = self._settings.connect
-        return follow_job(connect, self._job.namespace, self._job.name, query)
+        return follow_job(self._settings, self._job.namespace, self._job.name, query)
+
+    @property
+    def _far_end(self) -> str:
+        return "cluster" if self._settings.on_cluster else "server"
 
     def _changed(self, job: Job) -> None:
         if job.uid != self._job.uid:

@@ -82,10 +82,12 @@ def _roles(job: Job, paint: Paint) -> list[str]:
 
 
 def _replicas(pods: Sequence[PodView], paint: Paint) -> list[str]:
+    placed = any(pod.node for pod in pods)
     rows: list[list[Cell]] = [
         [
             f"{pod.role}-{pod.index}",
             painted_state(pod),
+            *([pod.node or "-"] if placed else []),
             pod.address or "-",
             f"{pod.ports[0]}-{pod.ports[1]}" if pod.ports else "-",
             ",".join(pod.gpus) or "-",
@@ -102,6 +104,7 @@ def _replicas(pods: Sequence[PodView], paint: Paint) -> list[str]:
     head = (
         "REPLICA",
         "STATE",
+        *(["NODE"] if placed else []),
         "ADDRESS",
         "PORTS",
         "GPU",

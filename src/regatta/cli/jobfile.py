@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,35 @@ _OPTIONS = (
     click.option("--strict", is_flag=True, help="Unknown fields in pod templates are errors."),
     click.option("--replace", is_flag=True, help="End a live job of the same name first."),
     click.option("--dry-run", is_flag=True,
-                 help="Print the pods, environment and ports that would be created."),
+                 help="Print the pods, environment and ports that would be created; "
+                      "--dry-run=server asks a cluster's API server."),
+    click.option("--dry-run-by-server", is_flag=True, hidden=True),
 )  # fmt: skip
+
+
+#: Options about this machine, and what a cluster has instead.
+_LOCAL_ONLY = {
+    "volumes": ("--volume", "its volumes are those that the job file names"),
+    "python": ("--python", "the image brings the interpreter"),
+    "workdir": ("--workdir", "the image, or workingDir of the container, says where commands run"),
+    "runtime": ("--runtime", "the nodes have their own container runtime"),
+    "no_gpu": ("--no-gpu", "take nvidia.com/gpu out of the job's resources with --set or by hand"),
+}
+
+
+class DryRun(Enum):
+    NO = ""
+    CLIENT = "client"
+    SERVER = "server"
+
+    def __bool__(self) -> bool:
+        return self is not DryRun.NO
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> DryRun:
+        """Takes its options out of the others."""
+        here, by_server = options.pop("dry_run"), options.pop("dry_run_by_server")
+        return cls.SERVER if by_server else cls.CLIENT if here else cls.NO
 
 
 def submission_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +82,8 @@ def submission_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def make_submission(settings: Settings, options: Mapping[str, Any]) -> Submission:
     """A submission from the parsed options above."""
+    if settings.on_cluster:
+        _refuse_local_options(options)
     text, source, folder = read_job_file(options["file"])
     env: dict[str, str] = {}
     for file in options["env_file"]:
@@ -79,6 +109,16 @@ def make_submission(settings: Settings, options: Mapping[str, Any]) -> Submissio
         python=_interpreter(options["python"]),
         runtime=options["runtime"],
     )
+
+
+def _refuse_local_options(options: Mapping[str, Any]) -> None:
+    for name, (option, instead) in _LOCAL_ONLY.items():
+        if options[name] and options[name] != "none":
+            raise Stop(
+                Exit.INVALID,
+                f"{option} is about jobs on this machine; on a cluster {instead}",
+                f"Leave {option} out.",
+            )
 
 
 def read_job_file(file: str) -> tuple[str, str, str]:

@@ -67,7 +67,7 @@ class Verbs(click.Group):
 @click.option("--version", "version", is_flag=True, help="Print the version and exit.")
 @click.pass_context
 def cli(context: click.Context, version: bool) -> None:
-    """Runs distributed PaddlePaddle training jobs: one job file, on this machine."""
+    """Runs distributed PaddlePaddle training jobs: one job file, on this machine or a cluster."""
     context.ensure_object(Settings)
     if version:
         from regatta import __version__
@@ -109,6 +109,8 @@ def run(args: list[str] | None = None) -> int:
         return _unread()
     except Exception as error:  # noqa: BLE001 - what was not expected is raised again
         return _expected(error, settings)
+    finally:
+        settings.close()
 
 
 def _usage(wrong: click.UsageError) -> int:

@@ -30,7 +30,7 @@ def complete_names(context: click.Context, _: click.Parameter, typed: str) -> li
     settings = context.find_object(Settings) or Settings()
     try:
         jobs = settings.connect(start=False).jobs(settings.namespace)
-    except (ClientError, EngineError):
+    except (ClientError, EngineError, Stop):
         return []
     return [job.name for job in jobs if job.name.startswith(typed)]
 
@@ -56,11 +56,12 @@ def for_each(names: list[str], action: Callable[[str], None], settings: Settings
     is the exit code."""
     from regatta.cli.explain import explain
     from regatta.client.errors import Refused
+    from regatta.engines.base import EngineError
 
     code = Exit.OK
     for name in names:
         try:
             action(name)
-        except Refused as refused:
+        except (Refused, EngineError) as refused:
             code = Exit(explain(refused, settings))
     return code

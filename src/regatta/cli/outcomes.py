@@ -33,6 +33,10 @@ _BY_CODE = {
     "ForeignHost": Exit.UNREACHABLE,
     "NotRegatta": Exit.UNREACHABLE,
     "InternalError": Exit.FAILED,
+    "ClusterUnreachable": Exit.UNREACHABLE,
+    "NotSignedIn": Exit.UNREACHABLE,
+    "NotAllowed": Exit.UNREACHABLE,
+    "NotInstalled": Exit.UNREACHABLE,
 }
 
 #: Where the engine's own sentence does not say it already.
@@ -42,6 +46,8 @@ _NEXT_BY_CODE = {
     "NeverFits": "Ask for less in the job file; `regatta top` shows what this machine has.",
     "PreflightFailed": "`--no-preflight` submits without these checks.",
     "Unauthorized": "Set REGATTA_TOKEN to the server's token.",
+    "NoCluster": "--kubeconfig and --context name a cluster; --engine local is this machine.",
+    "ClusterUnreachable": "`kubectl cluster-info` asks the same cluster; --context names another.",
 }
 
 
@@ -72,7 +78,9 @@ def report(error: Stop | ClientError | EngineError | InvalidJob) -> Report:
         case Stop():
             return Report(error.code, error.message, hint=error.hint)
         case InvalidJob():
-            return Report(Exit.INVALID, invalid_message(error.problems), tuple(error.problems))
+            hint = _NEXT_BY_CODE["InvalidJob"]
+            problems = error.problems
+            return Report(Exit.INVALID, invalid_message(problems), tuple(problems), hint)
         case Refused() | EngineError():
             code = _BY_CODE.get(error.code, Exit.INVALID)
             hint = _NEXT_BY_CODE.get(error.code, "")

@@ -42,9 +42,23 @@ def row(job: Job, now: datetime, *, wide: bool = False, namespaces: bool = False
     return cells
 
 
+class Spelling:
+    """What the next command line need not say, and what it must say again."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.namespace, self.options = "default", ""
+
+
+SPELLING = Spelling()
+
+
 def handle(job: Job) -> str:
     """The job as the next command line must name it."""
-    return job.name if job.namespace == "default" else f"{job.name} -n {job.namespace}"
+    where = "" if job.namespace == SPELLING.namespace else f" -n {job.namespace}"
+    return f"{job.name}{where}{SPELLING.options}"
 
 
 def phase_of(job: Job) -> str:

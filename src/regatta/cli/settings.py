@@ -1,4 +1,4 @@
-"""What holds for every verb: which server, which namespace, colour or not."""
+"""What holds for every verb: which engine, which namespace, colour or not."""
 
 from __future__ import annotations
 
@@ -12,26 +12,82 @@ import click
 from regatta.cli.ansi import Paint, wants_colour
 
 if TYPE_CHECKING:
+    from regatta.cli.door import Door
+    from regatta.cli.engine import Chosen, Given
     from regatta.client.client import Client
+    from regatta.engines.kubernetes.door.door import KubernetesDoor
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Settings:
     def __init__(self) -> None:
-        self.server: str | None = os.environ.get("REGATTA_SERVER") or None
+        self.named_engine: str | None = None
+        self.named_context: str | None = None
+        self.named_kubeconfig: str | None = None
+        self.named_server: str | None = None
         #: As `-n` or REGATTA_NAMESPACE says; None leaves a job file its own word.
         self.named_namespace: str | None = os.environ.get("REGATTA_NAMESPACE") or None
         self.no_color = False
+        self._chosen: Chosen | None = None
+        self._cluster: KubernetesDoor | None = None
+
+    @property
+    def server(self) -> str | None:
+        return self.named_server or os.environ.get("REGATTA_SERVER") or None
+
+    @property
+    def chosen(self) -> Chosen:
+        from regatta.cli.engine import choose
+
+        if self._chosen is None:
+            self._chosen = choose(self._given())
+        return self._chosen
+
+    @property
+    def on_cluster(self) -> bool:
+        return self.chosen.engine == "kubernetes"
 
     @property
     def namespace(self) -> str:
-        return self.named_namespace or "default"
+        if self.named_namespace:
+            return self.named_namespace
+        return self.cluster().namespace if self.on_cluster else "default"
 
-    def connect(self, *, start: bool = True) -> Client:
+    def connect(self, *, start: bool = True) -> Door:
+        """The engine that was chosen: this machine's server, or a cluster."""
+        return self.cluster() if self.on_cluster else self.connect_server(start=start)
+
+    def connect_server(self, *, start: bool = True) -> Client:
         from regatta.client.connection import connect
 
         return connect(self.server, start=start)
+
+    def cluster(self) -> KubernetesDoor:
+        from regatta.cli.rows import SPELLING
+        from regatta.engines.kubernetes.door.door import open_door
+
+        if self._cluster is None:
+            chosen = self.chosen
+            self._cluster = open_door(chosen.kubeconfig, chosen.context, chosen.namespace)
+            SPELLING.namespace = self._cluster.namespace
+            SPELLING.options = self._given().again
+        return self._cluster
+
+    def close(self) -> None:
+        if self._cluster is not None:
+            from regatta.cli.rows import SPELLING
+
+            self._cluster.close()
+            self._cluster = None
+            SPELLING.forget()
+
+    def _given(self) -> Given:
+        from regatta.cli.engine import Given
+
+        return Given(
+            self.named_engine, self.named_context, self.named_kubeconfig, self.named_server
+        )
 
     @property
     def paint(self) -> Paint:
@@ -67,7 +123,25 @@ def shared_options() -> list[click.Parameter]:
             help="Namespace of the job.",
         ),
         option(
-            "--server", field="server", metavar="URL", help="A server other than this machine's."
+            "--engine",
+            field="named_engine",
+            type=click.Choice(["local", "kubernetes"]),
+            help="Where jobs run: this machine, or a cluster.",
+        ),
+        option(
+            "--context", field="named_context", metavar="NAME", help="Cluster of the kubeconfig."
+        ),
+        option(
+            "--kubeconfig",
+            field="named_kubeconfig",
+            metavar="FILE",
+            help="Another one than $KUBECONFIG or ~/.kube/config.",
+        ),
+        option(
+            "--server",
+            field="named_server",
+            metavar="URL",
+            help="A server other than this machine's.",
         ),
         option("--no-color", field="no_color", is_flag=True, help="Print without colours."),
     ]
@@ -86,11 +160,25 @@ class Verb(click.Command):
         taken = {name for parameter in self.params for name in parameter.opts}
         self.params += [p for p in shared_options() if not taken & set(p.opts)]
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(context, [_spelt_out(word) for word in args])
+
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
         except BrokenPipeError as broken:  # click would make an exit with 1 of it
             raise ReaderLeft from broken
+
+
+def _spelt_out(word: str) -> str:
+    """click knows options with a value and options without one; this one may have either."""
+    option, equals, value = word.partition("=")
+    if option != "--dry-run" or not equals:
+        return word
+    spelt = {"client": "--dry-run", "server": "--dry-run-by-server"}.get(value)
+    if spelt is None:
+        raise click.UsageError(f"{word}: write --dry-run, or --dry-run=server")
+    return spelt
 
 
 def verb(name: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:

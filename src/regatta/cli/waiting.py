@@ -7,8 +7,9 @@ import time
 from regatta.api.job import Job, Phase
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop
 from regatta.cli.settings import Settings
+from regatta.cli.streams import watch_jobs
 from regatta.cli.ticking import ticking
-from regatta.client.follow import Gone, Synced, watch_jobs
+from regatta.engines.streams import Gone, Synced
 
 #: State → phases in which it is reached. A job that completed has also been running.
 STATES: dict[str, frozenset[Phase]] = {
@@ -29,7 +30,7 @@ def wait_for(
     result when it ended otherwise (`finished` always gives the job's result)."""
     deadline = None if timeout is None else time.monotonic() + timeout
     job: Job | None = None
-    for update in ticking(watch_jobs(settings.connect, namespace, name), 0.2):
+    for update in ticking(watch_jobs(settings, namespace, name), 0.2):
         match update:
             case Job():
                 job = update

@@ -23,7 +23,7 @@ from regatta.api.job import (
 from regatta.controller.plan import Event, NewEnvironment, NewPod
 from regatta.controller.world import Exit, PodPhase
 from regatta.engines.local.records import Context, Reservation
-from regatta.engines.local.store import NewerDatabase, Store
+from regatta.engines.local.store import BrokenDatabase, NewerDatabase, Store
 from regatta.engines.local.writes import EVENTS_PER_JOB, Transaction
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -289,3 +289,11 @@ def test_a_newer_database_is_refused_with_what_to_do(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(NewerDatabase, match=r"format 99.*newer release"):
         Store(tmp_path / "db")
+
+
+def test_a_file_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "regatta.db"
+    path.write_bytes(b"this is not a database, but it is long enough to be looked at" * 20)
+
+    with pytest.raises(BrokenDatabase, match="Restore it from a backup, or move it away"):
+        Store(path)

@@ -342,6 +342,19 @@ async def test_an_event_that_never_came_is_found_by_the_next_list(
 
 
 @in_a_loop
+async def test_a_check_that_fails_does_not_stop_the_watch(
+    proxy: FaultProxy, plane: ControlPlane, namespace: str
+) -> None:
+    settings = msgspec.structs.replace(SOON, relist_seconds=1.0)
+    async with watched(proxy.kubeconfig, namespace, settings) as seen:
+        rule = proxy.add(Rule(Refuse(500), path="limit=", times=None))
+        await eventually(lambda: rule.struck >= 2)
+        make(plane, namespace, "a")
+        await eventually(lambda: seen.names == {"a"})
+        assert seen.informer.counts.lists == 1
+
+
+@in_a_loop
 async def test_an_outage_is_waited_out_with_few_connections(
     proxy: FaultProxy, plane: ControlPlane, namespace: str
 ) -> None:

@@ -65,10 +65,10 @@ def event_rows(events: Sequence[EventView]) -> list[list[Cell]]:
 def _follow(
     settings: Settings, namespace: str | None, name: str | None, output: str | None
 ) -> None:
-    from regatta.client.follow import follow_events
+    from regatta.cli.streams import follow_events
 
     print_header = output is None
-    for event in follow_events(settings.connect, namespace, name):
+    for event in follow_events(settings, namespace, name):
         if not isinstance(event, EventView):
             continue
         if output:

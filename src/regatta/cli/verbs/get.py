@@ -67,12 +67,13 @@ class Listing:
             click.echo(f"No jobs{where}. `regatta run FILE` starts one.", err=True)
 
     def watch(self) -> None:
-        from regatta.client.follow import Synced, watch_jobs
+        from regatta.cli.streams import watch_jobs
+        from regatta.engines.streams import Synced
 
         first: list[Job] = []
         widths: list[int] | None = None
         name = self._names[0] if len(self._names) == 1 else None
-        for update in watch_jobs(self._settings.connect, self._namespace, name):
+        for update in watch_jobs(self._settings, self._namespace, name):
             if isinstance(update, Synced) and widths is None:
                 widths = self._begin(first)
             elif isinstance(update, Job) and self._wanted(update):

@@ -12,9 +12,10 @@ from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import output_option
 from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.streams import follow_job
 from regatta.cli.times import now
-from regatta.client.follow import Gone, Lines, follow_job
 from regatta.engines.base import LogQuery
+from regatta.engines.streams import Gone, Lines, Remark
 
 
 @verb("logs")
@@ -46,7 +47,8 @@ def command(
 ) -> Exit:
     """Print the logs of job NAME, each line after the replica it came from.
 
-    Logs stay until the job is deleted, also those of replicas that were cleaned up.
+    Logs stay until the job is deleted, also those of replicas that were cleaned up. On a cluster
+    a log goes with its pod.
     """
     query = LogQuery(
         role=role,
@@ -58,12 +60,14 @@ def command(
         follow=follow,
     )
     printer = LogPrinter(settings.paint, timestamps=timestamps, terminal=settings.terminal)
-    for update in follow_job(settings.connect, settings.namespace, name, query, status=False):
+    for update in follow_job(settings, settings.namespace, name, query, status=False):
         match update:
             case Lines(lines) if output:
                 print("\n".join(map(_as_json, lines)), flush=follow)
             case Lines(lines):
                 print("\n".join(map(printer.line, lines)), flush=follow)
+            case Remark(text):
+                click.echo(f"-- {text}", err=True)
             case Gone():
                 break
     return Exit.OK

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from regatta.cli.attached import Attached
-from regatta.cli.dryrun import show_preview
+from regatta.cli.dryrun import show_dry_run
 from regatta.cli.explain import show_problems
-from regatta.cli.jobfile import make_submission, submission_options
+from regatta.cli.jobfile import DryRun, make_submission, submission_options
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import output_option
 from regatta.cli.overview import plan_lines
@@ -22,9 +22,7 @@ from regatta.cli.settings import Settings, pass_settings, verb
 @click.option("-d", "--detach", is_flag=True, help="Return once the job is submitted.")
 @output_option("yaml", "json")
 @pass_settings
-def command(
-    settings: Settings, /, detach: bool, dry_run: bool, output: str | None, **options: Any
-) -> Exit:
+def command(settings: Settings, /, detach: bool, output: str | None, **options: Any) -> Exit:
     """Submit the job in FILE, follow its logs, and exit with its result.
 
     FILE is a job file, a folder that holds job.yaml, or - for standard input. A finished job of
@@ -33,12 +31,12 @@ def command(
 
     Exits with 0 only if the job completed: 1 failed, 2 invalid, 3 stopped, 130 detached.
     """
+    dry_run = DryRun.of(options)
     submission = make_submission(settings, options)
-    client = settings.connect()
     if dry_run:
-        show_preview(client.preview(submission), output, settings)
+        show_dry_run(dry_run, submission, output, settings)
         return Exit.OK
-    accepted = client.submit(submission)
+    accepted = settings.connect().submit(submission)
     show_problems(accepted.warnings, settings)
     print("\n".join(plan_lines(accepted.job, settings.paint)), end="\n\n", flush=True)
     if detach:

@@ -28,7 +28,7 @@ def command(context: click.Context) -> None:
 @pass_settings
 def start(settings: Settings) -> Exit:
     """Start the server, unless it runs already."""
-    info = settings.connect().server()
+    info = settings.connect_server().server()
     print(f"the server runs at {info.url} (process {info.pid}, version {info.version})")
     return Exit.OK
 
@@ -40,7 +40,7 @@ def stop(settings: Settings) -> Exit:
     from regatta.client.connection import local_files, stop_server
 
     if settings.server:
-        settings.connect().stop_server()
+        settings.connect_server().stop_server()
         print(f"the server at {settings.server} stops")
     elif stop_server(local_files()):
         print("the server has stopped; jobs go on running")
@@ -59,7 +59,7 @@ def status(settings: Settings, output: str | None) -> Exit:
 
     files = local_files()
     try:
-        info = settings.connect(start=False).server()
+        info = settings.connect_server(start=False).server()
     except ServerUnreachable as away:
         print(f"{away}\n  log: {files.log}", file=sys.stderr)
         return Exit.UNREACHABLE

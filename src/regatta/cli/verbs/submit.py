@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from regatta.cli.dryrun import show_preview
+from regatta.cli.dryrun import show_dry_run
 from regatta.cli.explain import show_problems
-from regatta.cli.jobfile import make_submission, submission_options
+from regatta.cli.jobfile import DryRun, make_submission, submission_options
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import dump, output_option, plain
 from regatta.cli.overview import ending_lines
@@ -22,19 +22,17 @@ from regatta.cli.waiting import wait_for
 @click.option("--wait", is_flag=True, help="Wait for the job's end and exit with its result.")
 @output_option("yaml", "json")
 @pass_settings
-def command(
-    settings: Settings, /, wait: bool, dry_run: bool, output: str | None, **options: Any
-) -> Exit:
+def command(settings: Settings, /, wait: bool, output: str | None, **options: Any) -> Exit:
     """Submit the job in FILE and return.
 
     FILE is a job file, a folder that holds job.yaml, or - for standard input.
     """
+    dry_run = DryRun.of(options)
     submission = make_submission(settings, options)
-    client = settings.connect()
     if dry_run:
-        show_preview(client.preview(submission), output, settings)
+        show_dry_run(dry_run, submission, output, settings)
         return Exit.OK
-    accepted = client.submit(submission)
+    accepted = settings.connect().submit(submission)
     show_problems(accepted.warnings, settings)
     job = accepted.job
     if output:

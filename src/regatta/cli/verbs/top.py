@@ -1,4 +1,4 @@
-"""`regatta top`: what the machine has, what jobs hold, and what they really use."""
+"""`regatta top`: what the machine or the cluster has, what jobs hold, what they really use."""
 
 from __future__ import annotations
 
@@ -26,24 +26,52 @@ REFRESH_SECONDS = 2.0
 @output_option("json", "yaml")
 @pass_settings
 def command(settings: Settings, all_namespaces: bool, watch: bool, output: str | None) -> Exit:
-    """Show what the machine has, what jobs hold of it, and what their replicas use now."""
-    client = settings.connect()
+    """Show what the machine has, what jobs hold of it, and what their replicas use now.
+
+    On a cluster: what its nodes have, what the pods of jobs ask of them, and, where a
+    metrics-server measures it, what they use.
+    """
+    show = _show_cluster if settings.on_cluster else _show_machine
     while True:
-        machine, usage = _look(client, None if all_namespaces else settings.namespace)
-        if output:
-            replicas = [
-                {"job": job.name, "namespace": job.namespace, "pods": plain(pods)}
-                for job, pods in usage
-            ]
-            print(dump({"machine": plain(machine), "jobs": replicas}, output), flush=True)
-        else:
-            lines = [*machine_lines(machine, settings), "", *usage_lines(usage, settings)]
-            if watch and settings.terminal:
-                sys.stdout.write("\x1b[H\x1b[2J")
-            print("\n".join(lines), flush=True)
+        show(settings, None if all_namespaces else settings.namespace, watch, output)
         if not watch:
             return Exit.OK
         time.sleep(REFRESH_SECONDS)
+
+
+def _show_cluster(
+    settings: Settings, namespace: str | None, watch: bool, output: str | None
+) -> None:
+    from regatta.cli.clusteruse import cluster_lines
+
+    use = settings.cluster().usage(namespace)
+    if output:
+        print(dump(plain(use), output), flush=True)
+        return
+    _print(cluster_lines(use, settings, namespaces=namespace is None), settings, watch)
+    for note in use.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def _show_machine(
+    settings: Settings, namespace: str | None, watch: bool, output: str | None
+) -> None:
+    machine, usage = _look(settings.connect_server(), namespace)
+    if output:
+        replicas = [
+            {"job": job.name, "namespace": job.namespace, "pods": plain(pods)}
+            for job, pods in usage
+        ]
+        print(dump({"machine": plain(machine), "jobs": replicas}, output), flush=True)
+        return
+    lines = [*machine_lines(machine, settings), "", *usage_lines(usage, settings)]
+    _print(lines, settings, watch)
+
+
+def _print(lines: list[str], settings: Settings, watch: bool) -> None:
+    if watch and settings.terminal:
+        sys.stdout.write("\x1b[H\x1b[2J")
+    print("\n".join(lines), flush=True)
 
 
 def machine_lines(machine: MachineView, settings: Settings) -> list[str]:

@@ -13,9 +13,14 @@ from regatta.client.errors import ClientError
 @output_option("json", "yaml")
 @pass_settings
 def command(settings: Settings, output: str | None) -> Exit:
-    """Print the versions of client and server. Starts no server."""
+    """Print the versions of client and server, or of the cluster. Starts no server."""
+    if settings.on_cluster:
+        cluster = settings.cluster().version()
+        versions = {"client": __version__, "cluster": cluster}
+        print(dump(versions, output) if output else f"client {__version__}\ncluster {cluster}")
+        return Exit.OK
     try:
-        server = settings.connect(start=False).server().version
+        server = settings.connect_server(start=False).server().version
     except ClientError:
         server = None
     if output:

@@ -17,7 +17,7 @@ import msgspec
 
 from regatta.engines.kubernetes.answers import Answer, Listing, Page, decoder_of
 from regatta.engines.kubernetes.config import ClusterAccess
-from regatta.engines.kubernetes.errors import ApiError
+from regatta.engines.kubernetes.errors import ApiError, Unreachable
 from regatta.engines.kubernetes.exchange import CallObserver, ClientSettings, Exchange
 from regatta.engines.kubernetes.resources import PODS, Resource
 from regatta.engines.kubernetes.transport import Request, Transport
@@ -133,7 +133,13 @@ class KubeClient:
         while True:
             target = _target(path, {**query, "limit": size or None, "continue": token})
             answer = await self._read(Request("list", "GET", target, resource.plural))
-            page = answer.into(Page)
+            try:
+                page = answer.into(Page)
+            except msgspec.DecodeError as foreign:
+                # Gateways greet with a page of their own, and say 200.
+                raise Unreachable(
+                    f"GET {path}: what answers there is no API server ({foreign})"
+                ) from foreign
             items += map(decode, page.items or ())
             token = page.metadata.continues
             if not token:

@@ -137,8 +137,10 @@ class Informer(Generic[T]):
         """Until cancelled."""
         while True:
             try:
-                if not self._position or self._list_is_due():
+                if not self._position:
                     await self._list()
+                elif time.monotonic() - self._listed_at >= self._settings.relist_seconds:
+                    await self._check()
                 await self._watch()
             except KubeError as trouble:
                 await self._recover(trouble)
@@ -161,8 +163,14 @@ class Informer(Generic[T]):
 
     # Listing
 
-    def _list_is_due(self) -> bool:
-        return time.monotonic() - self._listed_at >= self._settings.relist_seconds
+    async def _check(self) -> None:
+        """A list for safety. If it fails, the watch goes on and the next list is soon enough."""
+        try:
+            await self._list()
+        except KubeError as trouble:
+            self.counts.failures += 1
+            self._listed_at = time.monotonic()
+            _log.warning("checking %s against a full list: %s", self.resource.plural, trouble)
 
     async def _list(self) -> None:
         listing = await self._client.collect(

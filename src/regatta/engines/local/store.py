@@ -29,10 +29,22 @@ class NewerDatabase(EngineError):
     code, status = "NewerDatabase", 500
 
 
+class BrokenDatabase(EngineError):
+    """The file is there, and SQLite cannot read it."""
+
+    code, status = "BrokenDatabase", 500
+
+
 class Store:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._writer = _connect(path)
+        try:
+            self._writer = _connect(path)
+        except sqlite3.DatabaseError as error:
+            raise BrokenDatabase(
+                f"the job database {path} cannot be read ({error}). Restore it from a backup, or "
+                "move it away to begin with an empty one; logs stay in the folder beside it."
+            ) from error
         self._writing = threading.RLock()
         self._local = threading.local()
         self._readers: list[weakref.finalize[[], threading.Thread]] = []

@@ -14,13 +14,16 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
 from regatta.api.job import Job
+from regatta.controller import labels
 from regatta.engines.base import LogLine, LogQuery, NotPossible
 from regatta.engines.kubernetes import podstate, slim
 from regatta.engines.kubernetes.client import KubeClient
 from regatta.engines.kubernetes.door.loglines import Place, Wanted, read_lines
 from regatta.engines.kubernetes.door.logs import (
+    Update,
     check_role,
     has_started,
     is_chosen,
@@ -34,7 +37,7 @@ from regatta.engines.kubernetes.errors import ApiError, Unreachable
 from regatta.engines.kubernetes.informer import Informer
 from regatta.engines.kubernetes.resources import PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.slim import JobDocument
-from regatta.engines.streams import Gone, Lines, Lost, Remark
+from regatta.engines.streams import Gone, Lines, Remark
 
 #: Each needs a connection, and a process may have about a thousand.
 MOST_LOGS = 500
@@ -45,10 +48,9 @@ BATCH = 500
 QUIET_SECONDS = 0.5
 #: One that should end and does not (its node is lost) is left after this.
 DRAIN_SECONDS = 45.0
-RETRY_SECONDS = 0.5
+RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 5.0
 
-Update = Lines | Remark | Job | Gone | Lost
-Seen = Callable[[Job, slim.Pod, bool], None]
+Seen = Callable[[Job, slim.Pod], None]
 
 
 class Follower:
@@ -68,6 +70,7 @@ class Follower:
         self._news: list[Update] = []
         self._readers: dict[str, _Reader] = {}
         self._begun = False
+        self._refusal: NotPossible | None = None
 
     async def run(self) -> AsyncGenerator[Update, None]:
         job = self._job
@@ -85,7 +88,7 @@ class Follower:
             PODS,
             slim.Pod,
             namespace=job.namespace,
-            label_selector=selector_of(job),
+            label_selector=_selector(job, first),
             settings=SETTINGS,
         )
         jobs.on_change(self._job_changed)
@@ -100,8 +103,9 @@ class Follower:
         troubles = Troubles(jobs, pods)
         async with running(jobs, pods):
             try:
-                async for update in self._updates(jobs, pods, troubles):
-                    yield update
+                async with aclosing(self._updates(jobs, pods, troubles)) as updates:
+                    async for update in updates:
+                        yield update
             finally:
                 await self._leave()
 
@@ -112,6 +116,8 @@ class Follower:
             # What ends is looked at before what is read: nothing is written after the end.
             synced = jobs.synced.is_set() and pods.synced.is_set()
             over = synced and self._is_over()
+            if self._refusal is not None:
+                raise self._refusal
             if lines := await self._arrived():
                 yield Lines(lines)
             while self._news:
@@ -157,14 +163,14 @@ class Follower:
         assert pod is not None
         if pod.metadata.controller_uid != self._job.uid:
             return
-        self._seen(self._job, pod, new is not None)
+        self._seen(self._job, pod)
         role, index = replica_of(self._job, pod)
         if not is_chosen(self._query, role, index):
             return
         reader = self._readers.get(pod.metadata.uid)
         if reader is None:
-            if len(self._readers) >= MOST_LOGS:
-                self._too_many()
+            if len(self._readers) >= MOST_LOGS and not self._make_room():
+                return
             reader = _Reader(
                 self._client,
                 f"{role}-{index}",
@@ -177,16 +183,16 @@ class Follower:
             self._readers[pod.metadata.uid] = reader
         reader.pod_is(pod, there=new is not None)
 
-    def _too_many(self) -> None:
-        """Room for those that come next, where there is any."""
+    def _make_room(self) -> bool:
         for uid, reader in list(self._readers.items()):
             if reader.done:
                 del self._readers[uid]
-                return
-        raise NotPossible(
+                return True
+        self._refusal = NotPossible(
             f"{self._job.name} has more than {MOST_LOGS} replicas, too many to follow at once; "
             "choose some with --role or --index"
         )
+        return False
 
     def _is_over(self) -> bool:
         if not (self._job.finished or self._gone):
@@ -203,6 +209,12 @@ class Follower:
             reader.close()
         tasks = [reader.task for reader in self._readers.values()]
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _selector(job: Job, present: list[slim.Pod]) -> str:
+    """The former operator's pods have only its own labels."""
+    ours = all(labels.JOB in pod.metadata.labels for pod in present)
+    return selector_of(job) if ours else labels.UPSTREAM_ROLE
 
 
 class _Reader:
@@ -262,6 +274,7 @@ class _Reader:
         return not self._there or podstate.phase_of(self._pod).over
 
     async def _read(self) -> None:
+        pause = RETRY_SECONDS / 2
         while True:
             self._changed.clear()
             ended = self._ended
@@ -271,9 +284,11 @@ class _Reader:
                     return
             if not self._there or (ended and not has_started(self._pod)):
                 return
+            pause = min(pause * 2, LONGEST_RETRY_SECONDS)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(RETRY_SECONDS if has_started(self._pod) else None):
+                async with asyncio.timeout(pause if has_started(self._pod) else None):
                     await self._changed.wait()
+                    pause = RETRY_SECONDS / 2
 
     async def _read_runs(self) -> bool:
         """Up to where the log ends for now; False where that cannot be known."""
@@ -285,7 +300,8 @@ class _Reader:
             self._runs = restarts
             await self._read_one(previous=False)
         except ApiError as refused:
-            # 400: the container is not there (yet, or any more); 404: the pod is not.
+            self._there = self._there and not refused.not_found
+            # 400: the container is not there, yet or any more.
             return refused.not_found or refused.status == 400
         except Unreachable:
             return False

@@ -16,7 +16,9 @@ from regatta.engines.kubernetes.door.loglines import Wanted, read_lines
 from regatta.engines.kubernetes.door.pods import NOTHING_ELSE, list_pods
 from regatta.engines.kubernetes.errors import ApiError
 from regatta.engines.kubernetes.observe import observe_pod
-from regatta.engines.streams import Lines, Remark
+from regatta.engines.streams import Gone, Lines, Lost, Remark
+
+Update = Lines | Remark | Job | Gone | Lost
 
 BATCH = 500
 #: So many logs are open, and put in the order of time, at once.
@@ -35,7 +37,9 @@ def is_chosen(query: LogQuery, role: str, index: int) -> bool:
 def check_role(job: Job, query: LogQuery) -> None:
     roles = job.spec.roles()
     if query.role is not None and query.role not in roles:
-        raise NotPossible(f"{job.name} has no role {query.role!r}; its roles are {', '.join(roles)}")
+        raise NotPossible(
+            f"{job.name} has no role {query.role!r}; its roles are {', '.join(roles)}"
+        )
 
 
 def has_started(pod: slim.Pod) -> bool:
@@ -70,9 +74,7 @@ def lost_logs(job: Job, present: Iterable[tuple[str, int]], query: LogQuery) -> 
     )
 
 
-async def read_logs(
-    client: KubeClient, job: Job, query: LogQuery
-) -> AsyncGenerator[Lines | Remark, None]:
+async def read_logs(client: KubeClient, job: Job, query: LogQuery) -> AsyncGenerator[Update, None]:
     """All that is there now, pods interleaved by time."""
     check_role(job, query)
     wanted = Wanted(query)

@@ -62,7 +62,7 @@ def pod_view(job: Job, pod: slim.Pod) -> PodView:
         current=is_current(seen, memory),
         node=pod.spec.node_name,
         address=pod.status.pod_ip,
-        ports=_ports(job, seen.role, seen.index),
+        ports=ports_of_replica(job, seen.role, seen.index),
         restarts=main.restart_count if main else 0,
         exit_code=ended.code if ended else None,
         reason=_reason(seen.stopping, ended.reason if ended else "", state),
@@ -113,7 +113,7 @@ def _reason(stopped: bool, why: str, state: slim.ContainerState) -> str:
     return why or (state.waiting.reason if state.waiting else "")
 
 
-def _ports(job: Job, role: str, index: int) -> tuple[int, int] | None:
+def ports_of_replica(job: Job, role: str, index: int) -> tuple[int, int] | None:
     roles = list(job.spec.roles())
     if role not in roles or index < 0:
         return None

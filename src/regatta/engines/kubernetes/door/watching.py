@@ -23,7 +23,7 @@ from regatta.engines.kubernetes.door.reading import read_job
 from regatta.engines.kubernetes.errors import Unreachable
 from regatta.engines.kubernetes.informer import Informer, InformerSettings
 from regatta.engines.kubernetes.resources import EVENTS, PADDLE_JOBS
-from regatta.engines.kubernetes.slim import JobDocument
+from regatta.engines.kubernetes.slim import Bare, JobDocument
 from regatta.engines.streams import Gone, Lost, Synced
 
 #: How long a stream looks for a cluster that is away before it gives up.
@@ -70,8 +70,9 @@ async def watch_jobs(
     client: KubeClient, namespace: str | None, name: str | None
 ) -> AsyncGenerator[Job | Gone | Synced | Lost, None]:
     """Every matching job as it is now, oldest first, then each one again when it changed."""
-    await client.list(PADDLE_JOBS, JobDocument, namespace=namespace or "")  # refusals end it here
     fields = f"metadata.name={name}" if name else ""
+    # An informer would wait for better times; a refusal should end this.
+    await client.list(PADDLE_JOBS, Bare, namespace=namespace or "", field_selector=fields)
     informer = Informer(
         client,
         PADDLE_JOBS,

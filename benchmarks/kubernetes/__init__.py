@@ -1,0 +1,1 @@
+"""What users of a cluster wait for, on a real API server, beside the peers' operators."""

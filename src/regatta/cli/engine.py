@@ -1,0 +1,132 @@
+"""Which engine a command speaks to: the command line's word, else the shell's, else the file's.
+
+The file is `config.yaml` in the state folder. It is read only where nothing else decides, and a
+machine without one never loads a YAML reader for it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from regatta.cli.outcomes import Exit, Stop
+
+LOCAL, KUBERNETES = "local", "kubernetes"
+ENGINES = (LOCAL, KUBERNETES)
+
+
+class Given(NamedTuple):
+    """What the command line says."""
+
+    engine: str | None = None
+    context: str | None = None
+    kubeconfig: str | None = None
+    server: str | None = None
+
+    @property
+    def names_cluster(self) -> bool:
+        return self.engine == KUBERNETES or bool(self.context or self.kubeconfig)
+
+    @property
+    def again(self) -> str:
+        """The same words, for the next command line."""
+        words = [f"--engine {self.engine}"] if self.engine else []
+        words += [f"--context {self.context}"] if self.context else []
+        words += [f"--kubeconfig {self.kubeconfig}"] if self.kubeconfig else []
+        return "".join(f" {word}" for word in words)
+
+
+class Chosen(NamedTuple):
+    engine: str = LOCAL
+    context: str | None = None
+    kubeconfig: Path | None = None
+    #: For the cluster's jobs; the context's own when empty.
+    namespace: str = ""
+
+
+class ConfigFile(NamedTuple):
+    engine: str = ""
+    context: str = ""
+    kubeconfig: str = ""
+    namespace: str = ""
+
+
+def choose(given: Given) -> Chosen:
+    if given.engine == LOCAL:
+        if given.context or given.kubeconfig:
+            raise Stop(
+                Exit.INVALID,
+                "--engine local is this machine; --context and --kubeconfig name a cluster",
+                "Leave one of them out.",
+            )
+        return Chosen()
+    if given.server and given.names_cluster:
+        raise Stop(
+            Exit.INVALID,
+            "--server names a Regatta server; a cluster is asked directly, without one",
+            "Leave --server out, or --engine kubernetes, --context and --kubeconfig.",
+        )
+    if given.names_cluster:
+        return _cluster(given, read_config())
+    if given.server:
+        return Chosen()
+    said = os.environ.get("REGATTA_ENGINE", "")
+    if said and said not in ENGINES:
+        raise Stop(Exit.INVALID, f"REGATTA_ENGINE is {said!r}", "Set it to local or kubernetes.")
+    if said == LOCAL or (not said and os.environ.get("REGATTA_SERVER")):
+        return Chosen()
+    file = read_config()
+    named = said or file.engine or (KUBERNETES if file.context or file.kubeconfig else LOCAL)
+    return _cluster(given, file) if named == KUBERNETES else Chosen()
+
+
+def _cluster(given: Given, file: ConfigFile) -> Chosen:
+    same = given.context in (None, file.context) and given.kubeconfig in (None, file.kubeconfig)
+    # A kubeconfig of one's own has contexts of its own.
+    context = given.context or (file.context if same else "")
+    kubeconfig = given.kubeconfig or file.kubeconfig
+    return Chosen(
+        KUBERNETES,
+        context or None,
+        Path(kubeconfig).expanduser() if kubeconfig else None,
+        file.namespace if same else "",
+    )
+
+
+def config_path() -> Path:
+    from regatta.engines.local.home import home_root
+
+    return home_root() / "config.yaml"
+
+
+def read_config() -> ConfigFile:
+    path = config_path()
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return ConfigFile()
+    except (OSError, UnicodeDecodeError) as bad:
+        raise Stop(Exit.INVALID, f"{path} cannot be read: {bad}") from bad
+    return _parse(path, text)
+
+
+def _parse(path: Path, text: str) -> ConfigFile:
+    import yaml
+
+    try:
+        content = yaml.safe_load(text) or {}
+    except yaml.YAMLError as bad:
+        raise Stop(Exit.INVALID, f"{path} is not YAML: {bad}") from bad
+    fields = ", ".join(ConfigFile._fields)
+    if not isinstance(content, dict):
+        raise Stop(Exit.INVALID, f"{path} is not a map", f"Write lines such as `engine: {LOCAL}`.")
+    for name, value in content.items():
+        if name not in ConfigFile._fields:
+            raise Stop(Exit.INVALID, f"{path}: {name!r} is unknown", f"It may hold {fields}.")
+        if not isinstance(value, str):
+            raise Stop(Exit.INVALID, f"{path}: {name} is {value!r}", "Write text.")
+    if content.get("engine", LOCAL) not in ENGINES:
+        found = content["engine"]
+        raise Stop(Exit.INVALID, f"{path}: engine is {found!r}", f"Write {' or '.join(ENGINES)}.")
+    return ConfigFile(**content)
