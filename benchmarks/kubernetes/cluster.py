@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.kubernetes.audit import AuditLog
 from tests.kubernetes.controlplane.kubeconfig import MASTERS, User
 from tests.kubernetes.controlplane.kwok import write_stages
 from tests.kubernetes.controlplane.plane import (
@@ -15,6 +14,8 @@ from tests.kubernetes.controlplane.plane import (
     PlaneOptions,
     wait_for_controllers,
 )
+
+from benchmarks.kubernetes.audit import AuditLog
 
 #: Whose calls are counted. What the plain client does is counted like an operator's work.
 USERS = ("regatta", "upstream", "kubeflow", "plain")

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kubernetes.watching import Seen, Stage, phase
-from benchmarks.measure import REGATTA, ROOT
 from tests.kubernetes.controlplane.api import Refused
 from tests.kubernetes.controlplane.build import kept, program
 from tests.kubernetes.controlplane.kwok import exits
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.processes import Daemon, free_port
+
+from benchmarks.kubernetes.watching import Seen, Stage, phase
+from benchmarks.measure import REGATTA, ROOT
 
 Document = dict[str, Any]
 

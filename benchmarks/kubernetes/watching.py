@@ -11,7 +11,6 @@ from collections.abc import Callable
 from types import TracebackType
 
 import msgspec
-
 from tests.kubernetes.controlplane.access import Access
 
 
@@ -83,9 +82,7 @@ class Watch:
             self._socket.sock.shutdown(2)
         self._thread.join(10)
 
-    def until(
-        self, goal: Callable[[Counter[str]], bool], what: str, seconds: float = 600
-    ) -> float:
+    def until(self, goal: Callable[[Counter[str]], bool], what: str, seconds: float = 600) -> float:
         """The wall clock's time at the change that reached the goal."""
         reached, when = threading.Event(), [0.0]
         with self._lock:

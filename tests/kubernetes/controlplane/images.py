@@ -68,15 +68,21 @@ def build_image(
     return tag
 
 
-def save_image(tag: str, archive: Path) -> Path:
-    """Write an image as an archive that containerd imports."""
+def save_images(archive: Path, *tags: str) -> Path:
+    """Write images as one archive that containerd imports; layers they share are in it once."""
     archive.unlink(missing_ok=True)
-    _podman("save", "--format", "docker-archive", "--output", str(archive), tag)
+    form = ("--multi-image-archive", "--format", "docker-archive")
+    _podman("save", *form, "--output", str(archive), *tags)
     return archive
 
 
 def remove_image(tag: str) -> None:
     _podman("rmi", "--force", tag)
+
+
+def remove_old_leftovers() -> None:
+    """Remove layers that no image needs any more and no build of the last day made."""
+    _podman("image", "prune", "--force", "--filter", "until=24h")
 
 
 def write_pause_image(archive: Path) -> Path:

@@ -170,12 +170,17 @@ def import_image(tag: str) -> str:
 
     Pods use it with `imagePullPolicy: IfNotPresent` or `Never`.
     """
+    import_images(tag)
+    return tag
+
+
+def import_images(*tags: str) -> None:
+    """Give the node several at once, which is quicker where they share layers."""
     archive = machine.FOLDER / f"import-{os.getpid()}-{time.monotonic_ns()}.tar"
     try:
-        import_archive(images.save_image(tag, archive))
+        import_archive(images.save_images(archive, *tags))
     finally:
         archive.unlink(missing_ok=True)
-    return tag
 
 
 def _ctr(*arguments: str | Path) -> str:

@@ -61,7 +61,9 @@ def run_a_job(left: Jobs, proxy: FaultProxy) -> None:
             left.wait_for_pods(f"job-{number}", lambda pods: not pods, "no orphans")
             assert left.environment(f"job-{number}", 2) is None, "one environment, not two"
         status = left.wait_for_phase("job-2", "Failed", seconds=120)
-        assert (status["restarts"], status["attempt"]) == (1, 1), f"each counted once: {status}"
+        assert status["restarts"] == 1, f"each failure counted once: {status}"
+        # kwok deletes by name: now and then it takes the successor of the pod that it was told of.
+        assert status["attempt"] == 1 + len(status.get("disruptions", ())), status
         assert operator.failure is None
 
 

@@ -44,7 +44,9 @@ def test_jobs_end_right_although_the_operator_is_killed_fifty_times(
             failing = number % 10 == 0
             status = left.wait_for_phase(name, "Failed" if failing else "Completed", seconds=120)
             assert status.get("restarts", 0) == (1 if failing else 0), name
-            assert status.get("attempt", 0) == (1 if failing else 0), name
+            # kwok deletes by name: now and then it takes the successor of the pod it was told of.
+            lost = len(status.get("disruptions", ()))
+            assert status.get("attempt", 0) == (1 + lost if failing else 0), status
             if not failing:
                 left.wait_for_pods(f"{name}", _none_of(name), "cleaned pods")
     _nothing_is_left_over(left)
