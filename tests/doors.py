@@ -26,6 +26,7 @@ from regatta.client.http import Http
 
 SOURCE = Path(__file__).parent.parent / "src"
 PATIENCE = 60.0
+_OURS = ("REGATTA_SERVER", "REGATTA_NAMESPACE", "REGATTA_ENGINE")
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ class Regatta:
             "PYTHONPATH": str(SOURCE),
             "COLUMNS": "120",
         }
-        for name in ("NO_COLOR", "FORCE_COLOR", "REGATTA_SERVER", "REGATTA_NAMESPACE"):
+        for name in ("NO_COLOR", "FORCE_COLOR", *_OURS):
             self.environment.pop(name, None)
 
     def command(self, *words: str) -> list[str]:

@@ -50,7 +50,7 @@ class Contender:
     def install(self, plane: ControlPlane) -> None:
         raise NotImplementedError
 
-    def start(self, plane: ControlPlane) -> Daemon:
+    def start(self, plane: ControlPlane, *more: str) -> Daemon:
         raise NotImplementedError
 
     def job(self, name: str, shape: Shape) -> Document:
@@ -85,13 +85,14 @@ class Regatta(Contender):
     def install(self, plane: ControlPlane) -> None:
         self._serve(plane, [ROOT / "deploy" / "v1" / "crd.yaml"])
 
-    def start(self, plane: ControlPlane) -> Daemon:
+    def start(self, plane: ControlPlane, *more: str) -> Daemon:
         self.port = free_port()
         address = f"127.0.0.1:{self.port}"
         return self._daemon(
             plane,
             *(REGATTA, "operator", "--kubeconfig", plane.kubeconfig(self.name)),
             *("--metrics-bind-address", address, "--health-probe-bind-address", address),
+            *more,
         )
 
     def job(self, name: str, shape: Shape) -> Document:
@@ -139,20 +140,16 @@ class Kubeflow(Contender):
         crds = kept("training-operator-crds").glob("kubeflow.org_*.yaml")
         self._serve(plane, sorted(crds))
 
-    def start(self, plane: ControlPlane) -> Daemon:
-        # It reads its certificates from a folder under $TMPDIR, where a Pod would have a Secret.
-        temporary = plane.folder / "kubeflow"
-        temporary.mkdir(exist_ok=True)
+    def start(self, plane: ControlPlane, *more: str) -> Daemon:
         daemon = self._daemon(
             plane,
             *(program("training-operator"), "-kubeconfig", plane.kubeconfig(self.name)),
             *("-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "0"),
             *("-webhook-server-port", str(free_port())),
-            TMPDIR=str(temporary),
+            *more,
             MY_POD_NAMESPACE="kubeflow",
-            POD_NAMESPACE="kubeflow",
         )
-        _mount_secret(plane, temporary / "k8s-webhook-server" / "serving-certs")
+        _mount_secret(plane)
         return daemon
 
     def job(self, name: str, shape: Shape) -> Document:
@@ -165,27 +162,30 @@ class Kubeflow(Contender):
             "kind": "PaddleJob",
             "metadata": {"name": name},
             "spec": {
+                "runPolicy": {"cleanPodPolicy": "All"},
                 "paddleReplicaSpecs": {
                     "Master": role(shape.servers),
                     "Worker": role(shape.workers),
-                }
+                },
             },
         }
 
 
 _SECRET = "training-operator-webhook-cert"
+#: Written into the program.
+_MOUNTED = Path("/tmp/k8s-webhook-server/serving-certs")
 
 
-def _mount_secret(plane: ControlPlane, folder: Path) -> None:
-    """Its operator fills the Secret; a kubelet would then show it as files."""
+def _mount_secret(plane: ControlPlane) -> None:
+    """The operator fills the Secret, and waits until a kubelet shows it as files."""
     secret = plane.api.wait_for(
         f"/api/v1/namespaces/kubeflow/secrets/{_SECRET}",
         lambda seen: bool((seen or {}).get("data", {}).get("tls.crt")),
         what="its certificate",
     )
-    folder.mkdir(parents=True, exist_ok=True)
+    _MOUNTED.mkdir(parents=True, exist_ok=True)
     for name, content in secret["data"].items():
-        (folder / name).write_bytes(base64.b64decode(content))
+        (_MOUNTED / name).write_bytes(base64.b64decode(content))
 
 
 def pod_template() -> Document:

@@ -30,11 +30,12 @@ NAMESPACE = "bench"
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds since the first job was sent, but for `completed`: since the last pod ended."""
+    """Seconds: until `running` since the first job was sent, then since the last pod had ended."""
 
     created: float
     running: float
     completed: float
+    cleaned: float
     memory: int
     calls: float
     written: float
@@ -71,8 +72,9 @@ def one_run(contender: Contender, jobs: int, shape: Shape) -> Run:
                 memory = proportional_memory(operator.pid)
                 time.sleep(1)  # what it still has to write about running jobs
                 let_pods_end(plane)
-                ended = seen.until(lambda c: not c["Running"] + c["Pending"], "all pods ended")
+                ended = seen.until(lambda c: c["Succeeded"] + c["gone"] >= pods, "all pods ended")
                 done = known.until(lambda c: c[contender.done] >= jobs, "all jobs completed")
+                cleaned = seen.until(lambda c: c["gone"] >= pods, "all pods cleaned up")
             calls = audit.calls(contender.name, NAMESPACE)
         finally:
             operator.stop()
@@ -81,6 +83,7 @@ def one_run(contender: Contender, jobs: int, shape: Shape) -> Run:
         created=made(calls)[pods - 1].answered - began,
         running=running - began,
         completed=max(done - ended, 0.0),
+        cleaned=cleaned - ended,
         memory=memory,
         calls=len(calls) / jobs,
         written=len(writes(calls)) / jobs,
@@ -100,7 +103,8 @@ def _rows(jobs: int, shape: Shape, ours: list[Run], peer: str, theirs: list[Run]
         row(f"{size}: all pods created", "created", "s", 2),
         row(f"{size}: all pods running", "running", "s", 2),
         row(f"{size}: last pod ended → all jobs completed", "completed", "s", 2),
-        row("API calls per job, from creation to completion", "calls", "calls"),
+        row(f"{size}: last pod ended → all pods cleaned up", "cleaned", "s", 2),
+        row("API calls per job, from creation to clean-up", "calls", "calls"),
         row("of them writes", "written", "writes"),
         Row(
             f"memory with {jobs * shape.pods} pods running",

@@ -14,8 +14,9 @@ import msgspec
 from tests.kubernetes.controlplane.access import Access
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, rename="camel"):
     uid: str = ""
+    resource_version: str = ""
 
 
 class _Condition(msgspec.Struct):
@@ -64,11 +65,14 @@ class Watch:
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._stopped = False
+        self._connected = threading.Event()
+        self._position = "0"
         self._socket: http.client.HTTPSConnection | None = None
 
     def __enter__(self) -> Watch:
-        self._connect()
         self._thread.start()
+        if not self._connected.wait(60):
+            raise TimeoutError(f"no watch of {self._path} in 60 s")
         return self
 
     def __exit__(
@@ -93,24 +97,35 @@ class Watch:
             raise TimeoutError(f"{what} not seen in {seconds:.0f} s: {dict(self.counts)}")
         return when[0]
 
-    def _connect(self) -> None:
+    def _connect(self) -> http.client.HTTPResponse:
         host, _, port = self._plane.url.removeprefix("https://").partition(":")
         context = ssl.create_default_context(cafile=str(self._plane.ca_file))
         self._socket = http.client.HTTPSConnection(host, int(port), context=context)
         token = self._plane.users["admin"].token
-        target = f"{self._path}?watch=1&resourceVersion=0&timeoutSeconds=3600"
+        target = f"{self._path}?watch=1&resourceVersion={self._position}&timeoutSeconds=3600"
         self._socket.request("GET", target, headers={"Authorization": f"Bearer {token}"})
-        self._answer = self._socket.getresponse()
-        if self._answer.status != 200:
-            raise RuntimeError(f"watching {self._path}: {self._answer.status}")
+        answer = self._socket.getresponse()
+        if answer.status != 200:
+            raise RuntimeError(f"watching {self._path}: {answer.status} {answer.read()[:200]!r}")
+        return answer
 
     def _run(self) -> None:
-        try:
-            while line := self._answer.readline():
-                self._note(_decode(line), time.time())
-        except (OSError, ValueError, http.client.HTTPException):
-            if not self._stopped:
-                raise
+        # The API server ends the watch of whoever reads too slowly for it: resume where it was.
+        while not self._stopped:
+            try:
+                self._read(self._connect())
+            except (OSError, ValueError, http.client.HTTPException):
+                if not self._stopped:
+                    raise
+
+    def _read(self, answer: http.client.HTTPResponse) -> None:
+        self._connected.set()
+        begun = b""
+        while part := answer.read1(1 << 20):
+            now = time.time()
+            *lines, begun = (begun + part).split(b"\n")
+            for line in lines:
+                self._note(_decode(line), now)
 
     def _note(self, event: _Event, now: float) -> None:
         uid = event.object.metadata.uid
@@ -125,6 +140,7 @@ class Watch:
             else:
                 after = self._stage(event.object)
             self._stages[uid] = after
+            self._position = event.object.metadata.resource_version
             self.counts[after] += 1
             for pending in [goal for goal in self._goals if goal[0](self.counts)]:
                 self._goals.remove(pending)

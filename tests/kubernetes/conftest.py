@@ -14,7 +14,7 @@ import pytest
 
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.build import CannotBuild, build
-from tests.kubernetes.controlplane.cluster import joined
+from tests.kubernetes.controlplane.cluster import alone, joined
 from tests.kubernetes.controlplane.images import base_image
 from tests.kubernetes.controlplane.machine import install_packages, why_no_real_node
 from tests.kubernetes.controlplane.plane import (
@@ -22,6 +22,7 @@ from tests.kubernetes.controlplane.plane import (
     PlaneOptions,
     wait_for_controllers,
 )
+from tests.kubernetes.installation import is_installed, uninstall
 
 _numbers = itertools.count(1)
 
@@ -100,7 +101,19 @@ def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
 
 
 @pytest.fixture
-def real_namespace(real_cluster: Access) -> Iterator[str]:
+def real_turn(request: pytest.FixtureRequest, real_cluster: Access) -> Iterator[None]:
+    """The real cluster to oneself, whichever worker runs the test: its node is small.
+
+    No operator is installed in it, unless the test asks for one (`installed_cluster`).
+    """
+    with alone(real_cluster):
+        if "installed_cluster" not in request.fixturenames and is_installed(real_cluster):
+            uninstall(real_cluster)
+        yield
+
+
+@pytest.fixture
+def real_namespace(real_cluster: Access, real_turn: None) -> Iterator[str]:
     """A fresh namespace on the real cluster, with its default account; deleted afterwards."""
     name = f"test-{os.getpid()}-{next(_numbers)}"
     real_cluster.create_namespace(name)

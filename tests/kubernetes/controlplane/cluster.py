@@ -61,6 +61,14 @@ def joined(folder: Path, node: str = REAL) -> Iterator[Access]:
         client.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def alone(access: Access) -> Iterator[None]:
+    """Wait until no other process of those that joined the cluster is alone in it, then be."""
+    with (access.folder / "alone.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def up(folder: Path, node: str, nodes: int) -> Access:
     """Start a cluster that stays until `down`; the one that runs already, if one does."""
     folder.mkdir(parents=True, exist_ok=True)

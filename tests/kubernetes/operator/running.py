@@ -17,8 +17,8 @@ from regatta.engines.kubernetes.config import load_access
 from regatta.engines.kubernetes.informer import InformerSettings
 from regatta.engines.kubernetes.leader import LeaderSettings
 from regatta.engines.kubernetes.operator import Operator, OperatorSettings
+from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.api import Api
-from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.operator.builders import Document, JobBuilder
 
 REPOSITORY = Path(__file__).parents[3]
@@ -118,7 +118,7 @@ def operator_process(
 class Jobs:
     """The PaddleJobs of one namespace, as a user of the cluster sees and changes them."""
 
-    def __init__(self, plane: ControlPlane, namespace: str) -> None:
+    def __init__(self, plane: Access, namespace: str) -> None:
         self.plane = plane
         self.namespace = namespace
         self.core = f"/api/v1/namespaces/{namespace}"
@@ -212,6 +212,18 @@ class Jobs:
         found = self.api.wait_for(path, lambda seen: seen is not None, what="the environment")
         data: dict[str, str] = found["data"]
         return data
+
+    def true_environment(self, name: str) -> dict[str, str]:
+        """What the replicas of a running job read, once it names the workers that there are."""
+        deadline = time.monotonic() + 60
+        while True:
+            status = self.wait_for_phase(name, "Running")
+            data = self.wait_for_environment(name, status["revision"])
+            workers = [p for n, p in self.pods(name).items() if "-worker-" in n]
+            if data["PADDLE_TRAINERS"] == ",".join(p["status"].get("podIP", "") for p in workers):
+                return data
+            assert time.monotonic() < deadline, f"{name}: {data} is not where its workers are"
+            time.sleep(0.05)
 
     def events(self, name: str) -> list[Document]:
         return [

@@ -108,10 +108,7 @@ def test_a_suspended_job_has_no_pods_and_goes_on_when_resumed(jobs: Jobs) -> Non
     assert "startTime" not in status
     jobs.wait_for_pods("job", lambda pods: not pods, "no pods")
     jobs.change("job", runPolicy={"suspend": False})
-    status = jobs.wait_for_phase("job", "Running")
-    data = jobs.wait_for_environment("job", status["revision"])
-    hosts = [pod["status"]["podIP"] for pod in jobs.pods("job").values()]
-    assert data["PADDLE_TRAINERS"] == ",".join(hosts)
+    jobs.true_environment("job")
 
 
 def test_a_job_deleted_in_the_foreground_makes_no_new_pods(jobs: Jobs) -> None:

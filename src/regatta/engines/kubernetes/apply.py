@@ -28,9 +28,7 @@ from regatta.engines.kubernetes.metrics import Metrics
 from regatta.engines.kubernetes.peers import with_waiting
 from regatta.engines.kubernetes.resources import PADDLE_JOBS
 from regatta.engines.kubernetes.slim import JobDocument
-
-#: How often counters and messages, which nobody waits for, are brought up to date.
-COUNTERS_EVERY = 0.5
+from regatta.engines.kubernetes.urgency import Pace, can_wait
 
 
 class Applier:
@@ -51,6 +49,7 @@ class Applier:
         self._clock = clock
         self._init_image = init_image
         self._creator = Creator(client, clock)
+        self._pace = Pace()
 
     async def apply(
         self,
@@ -60,8 +59,13 @@ class Applier:
         plan: Plan,
         memory: JobMemory,
         now: Instant,
+        *,
+        told: bool = True,
     ) -> float | None:
-        """Seconds after which to look again, if not only when something changes."""
+        """Seconds after which to look again, if not only when something changes.
+
+        `told`: the present revision's environment exists, so that addresses are known to peers.
+        """
         wanted = self._wanted(job, plan)
         pause = memory.refusals.pause(self._clock())
         if not wanted:
@@ -69,7 +73,7 @@ class Applier:
         status = with_note(plan.status or job.status, memory.refusals.note)
         waits = None
         if status != stored:
-            waits = self._can_wait(stored, status, plan, memory)
+            waits = self._can_wait(stored, status, plan, memory, told)
             if waits is None:
                 await self._write_status(document, job, status, memory, now.wall)
         await self._end(job, plan, memory, now.wall)
@@ -77,7 +81,7 @@ class Applier:
         if wanted and pause is None:
             outcome = await self._creator.create_all(job, memory, wanted)
         await self._tell(job, plan, memory)
-        self._announce(document, plan, outcome if wanted else None)
+        self._announce(document, plan, outcome if wanted else None, written=waits is None)
         if plan.delete_job:
             await self._delete_job(job)
         again = [plan.look_again, waits, pause if wanted else None]
@@ -88,13 +92,18 @@ class Applier:
     # Status
 
     def _can_wait(
-        self, stored: JobStatus, status: JobStatus, plan: Plan, memory: JobMemory
+        self, stored: JobStatus, status: JobStatus, plan: Plan, memory: JobMemory, told: bool
     ) -> float | None:
-        """Counters of a large job change with every pod: they are written twice a second."""
-        if plan.events or plan.stop or plan.delete or _gist(stored) != _gist(status):
+        """Seconds for which this status need not be written."""
+        if not can_wait(stored, status, plan, environment=told):
             return None
-        left = memory.status_written_at + COUNTERS_EVERY - self._clock()
-        return left if left > 0 else None
+        phase_changed = stored.phase is not None and stored.phase is not status.phase
+        return self._pace.wait(
+            memory.status_written_at,
+            self._clock(),
+            busy=self._creator.busy,
+            eager=phase_changed,
+        )
 
     async def _write_status(
         self,
@@ -259,8 +268,13 @@ class Applier:
             version = answer.identity.resource_version
             memory.expectations.wrote(informer, version, self._clock())
 
-    def _announce(self, document: JobDocument, plan: Plan, outcome: Outcome | None) -> None:
+    def _announce(
+        self, document: JobDocument, plan: Plan, outcome: Outcome | None, *, written: bool
+    ) -> None:
+        """What is not on record yet will be told when it is: the brain says it again."""
         for event in plan.events:
+            if not written and event.reason != "Created":
+                continue
             if event.reason == "Created" and outcome is not None:
                 if not outcome.created:
                     continue
@@ -284,21 +298,3 @@ def _in_part(event: Event, asked: int) -> Event:
 def _involved(document: JobDocument) -> Involved:
     known = document.metadata
     return Involved(known.namespace, known.name, known.uid, known.resource_version)
-
-
-def _gist(status: JobStatus) -> JobStatus:
-    """A status without its counters and words: what must be on record before anything is done."""
-
-    def bare(role: Any) -> Any:
-        return role and replace(
-            role, pending=0, starting=0, running=0, failed=0, succeeded=0, unknown=0, ready=""
-        )
-
-    return replace(
-        status,
-        message="",
-        ps=bare(status.ps),
-        worker=bare(status.worker),
-        heter=bare(status.heter),
-        tasks={name: bare(role) for name, role in status.tasks.items()},
-    )

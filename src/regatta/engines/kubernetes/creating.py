@@ -51,6 +51,11 @@ class Creator:
         self._clock = clock
         self._slots = asyncio.Semaphore(IN_FLIGHT)
 
+    @property
+    def busy(self) -> bool:
+        """Whether somebody has to wait for a turn."""
+        return self._slots.locked()
+
     async def create_all(self, job: Job, memory: JobMemory, wanted: list[Wanted]) -> Outcome:
         """In this order and in parallel. After a refusal nothing more is begun: what one replica
         is refused, its peers would be too."""

@@ -90,11 +90,13 @@ class Reconciler:
         job = replace(read, status=as_the_brain_left_it(read.status))
         found = await self._find(job, memory)
         now = self._now()
-        plan = reconcile(job, children(job, found), now)
+        seen = children(job, found)
+        plan = reconcile(job, seen, now)
         memory.took, memory.looked_at = self._clock() - began, self._clock()
         if plan == _NOTHING and read.status is job.status:
             return None
-        return await self._applier.apply(document, job, read.status, plan, memory, now)
+        told = job.status.revision in seen.environments
+        return await self._applier.apply(document, job, read.status, plan, memory, now, told=told)
 
     def _now(self) -> Instant:
         """On a cluster nobody closes a lid: both clocks are the wall's, and survive us."""
@@ -107,6 +109,7 @@ class Reconciler:
             if memory is not None:
                 self._reader.forget(memory.uid)
             memory = self._memories[key] = JobMemory(document.metadata.uid)
+            memory.status_written_at = self._clock()
         return memory
 
     def _forget(self, key: str) -> None:

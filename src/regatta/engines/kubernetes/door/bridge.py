@@ -26,6 +26,7 @@ logging.getLogger("regatta.engines.kubernetes").addHandler(logging.NullHandler()
 class Bridge:
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
+        self._closing = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="cluster", daemon=True)
         self._thread.start()
@@ -47,19 +48,19 @@ class Bridge:
         try:
             while True:
                 try:
-                    yield self._run(_next(source))
+                    yield self._run(self._next(source))
                 except StopAsyncIteration:
                     return
                 except KubeError as trouble:
                     raise explained(trouble, self._access) from trouble
         finally:
-            if self._loop.is_running():
-                with contextlib.suppress(Exception):
-                    self._run(source.aclose())
+            if not self._closing:
+                self._run(source.aclose())
 
     def close(self) -> None:
-        if not self._loop.is_running():
+        if self._closing:
             return
+        self._closing = True  # streams end by being cancelled from here on
         with contextlib.suppress(Exception):
             self._run(self._leave())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -78,6 +79,7 @@ class Bridge:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-
-async def _next(source: AsyncGenerator[T, None]) -> T:
-    return await anext(source)
+    async def _next(self, source: AsyncGenerator[T, None]) -> T:
+        if self._closing:  # asked by a thread that has not noticed yet
+            raise StopAsyncIteration
+        return await anext(source)

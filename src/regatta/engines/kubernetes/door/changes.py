@@ -8,7 +8,6 @@ from typing import Any
 from regatta.api.job import Job, Mode
 from regatta.controller.world import PodPhase
 from regatta.engines.changing import (
-    no_such_job,
     nothing_to_stop,
     refuse_when_deleting,
     scaled,
@@ -17,21 +16,14 @@ from regatta.engines.changing import (
 from regatta.engines.kubernetes import podstate
 from regatta.engines.kubernetes.annotations import STOPPED
 from regatta.engines.kubernetes.client import KubeClient, PatchKind
+from regatta.engines.kubernetes.door.finding import get_job, until_gone
 from regatta.engines.kubernetes.door.pods import list_pods
 from regatta.engines.kubernetes.door.reading import read_job
-from regatta.engines.kubernetes.door.submitting import find_job, until_gone
 from regatta.engines.kubernetes.errors import ApiError
 from regatta.engines.kubernetes.resources import PADDLE_JOBS, PODS
 
 #: A list right after a delete no longer shows it, unless something holds it.
 GONE_SECONDS = 2.0
-
-
-async def get_job(client: KubeClient, namespace: str, name: str) -> Job:
-    job = await find_job(client, namespace, name)
-    if job is None:
-        raise no_such_job(namespace, name)
-    return job
 
 
 async def stop(client: KubeClient, namespace: str, name: str) -> Job:

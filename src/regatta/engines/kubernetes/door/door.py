@@ -15,6 +15,7 @@ from regatta.engines.kubernetes.client import KubeClient
 from regatta.engines.kubernetes.config import ClusterAccess, load_access
 from regatta.engines.kubernetes.door import changes, happenings, logs, usage, watching
 from regatta.engines.kubernetes.door.bridge import Bridge
+from regatta.engines.kubernetes.door.finding import get_job
 from regatta.engines.kubernetes.door.following import Follower
 from regatta.engines.kubernetes.door.logs import Update
 from regatta.engines.kubernetes.door.pods import gone, list_pods, pod_view, remembered
@@ -72,7 +73,7 @@ class KubernetesDoor:
         )
 
     def get(self, namespace: str, name: str) -> Job:
-        return self._bridge.call(lambda client: changes.get_job(client, namespace, name))
+        return self._bridge.call(lambda client: get_job(client, namespace, name))
 
     def jobs(self, namespace: str | None) -> list[Job]:
         """Oldest first."""
@@ -104,7 +105,7 @@ class KubernetesDoor:
 
     def pods(self, namespace: str, name: str) -> list[PodView]:
         async def listed(client: KubeClient) -> list[PodView]:
-            job = await changes.get_job(client, namespace, name)
+            job = await get_job(client, namespace, name)
             present = await list_pods(client, job)
             there = {pod.metadata.uid for pod in present}
             views = [
@@ -126,7 +127,7 @@ class KubernetesDoor:
             story = None
             kinds = [happenings.ABOUT_JOBS]
             if namespace is not None and name is not None:
-                story = happenings.Story(await changes.get_job(client, namespace, name))
+                story = happenings.Story(await get_job(client, namespace, name))
                 kinds.append(happenings.ABOUT_PODS)
             found: list[EventView | None] = []
             for kind in kinds:
@@ -161,7 +162,7 @@ class KubernetesDoor:
         over and drained."""
 
         async def updates(client: KubeClient) -> AsyncGenerator[Update, None]:
-            job = await changes.get_job(client, namespace, name)
+            job = await get_job(client, namespace, name)
             source: AsyncGenerator[Update, None] = logs.read_logs(client, job, query)
             if query.follow:
                 source = Follower(client, job, query, status=status, seen=self._note).run()
@@ -180,7 +181,7 @@ class KubernetesDoor:
         async def updates(client: KubeClient) -> AsyncGenerator[EventView | Lost, None]:
             job = None
             if namespace is not None and name is not None:
-                job = await changes.get_job(client, namespace, name)
+                job = await get_job(client, namespace, name)
             async with aclosing(watching.follow_events(client, namespace, job)) as following:
                 async for update in following:
                     yield update

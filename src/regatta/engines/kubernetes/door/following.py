@@ -21,12 +21,13 @@ from regatta.controller import labels
 from regatta.engines.base import LogLine, LogQuery, NotPossible
 from regatta.engines.kubernetes import podstate, slim
 from regatta.engines.kubernetes.client import KubeClient
-from regatta.engines.kubernetes.door.loglines import Place, Wanted, read_lines
+from regatta.engines.kubernetes.door.loglines import Place, Unreadable, Wanted, read_lines
 from regatta.engines.kubernetes.door.logs import (
     Update,
     check_role,
     has_started,
     is_chosen,
+    listed,
     lost_logs,
     replica_of,
 )
@@ -43,7 +44,7 @@ from regatta.engines.streams import Gone, Lines, Remark
 MOST_LOGS = 500
 #: Lines that come within this are told together, in the order of time.
 SETTLE_SECONDS = 0.05
-BATCH = 500
+BATCH = 1000
 #: A pod that runs on after the job's end is left when it has been silent for this long.
 QUIET_SECONDS = 0.5
 #: One that should end and does not (its node is lost) is left after this.
@@ -116,8 +117,8 @@ class Follower:
             # What ends is looked at before what is read: nothing is written after the end.
             synced = jobs.synced.is_set() and pods.synced.is_set()
             over = synced and self._is_over()
-            if self._refusal is not None:
-                raise self._refusal
+            if (refusal := self._refused()) is not None:
+                raise refusal
             if lines := await self._arrived():
                 yield Lines(lines)
             while self._news:
@@ -126,15 +127,16 @@ class Follower:
                 break
             if (lost := troubles.news()) is not None:
                 yield lost
-        for reader in self._readers.values():
-            if reader.missed:
-                yield Remark(
-                    f"{reader.replica} ended and its pod was removed before its log could be read"
-                )
+        if missed := [r.replica for r in self._readers.values() if r.missed]:
+            yield Remark(f"ended and removed before its log could be read: {listed(missed)}")
         if self._gone:
             yield Gone(self._job.namespace, self._job.name)
         elif self._status:
             yield self._job
+
+    def _refused(self) -> Exception | None:
+        of_readers = (reader.refusal for reader in self._readers.values())
+        return self._refusal or next(filter(None, of_readers), None)
 
     async def _arrived(self) -> tuple[LogLine, ...]:
         try:
@@ -142,7 +144,8 @@ class Follower:
                 lines = [await self._lines.get()]
         except TimeoutError:
             return ()
-        await asyncio.sleep(SETTLE_SECONDS)
+        if self._lines.qsize() < BATCH:
+            await asyncio.sleep(SETTLE_SECONDS)
         while len(lines) < BATCH and not self._lines.empty():
             lines.append(self._lines.get_nowait())
         lines.sort(key=lambda line: line.at)
@@ -200,8 +203,11 @@ class Follower:
         now = time.monotonic()
         if self._final_at is None:
             self._final_at = now
-        if now - self._final_at > DRAIN_SECONDS:
+        since = now - self._final_at
+        if since > DRAIN_SECONDS:
             return True
+        if since < QUIET_SECONDS:
+            return all(reader.done for reader in self._readers.values())
         return all(r.done or (r.runs_on and r.is_quiet(now)) for r in self._readers.values())
 
     async def _leave(self) -> None:
@@ -238,8 +244,12 @@ class _Reader:
         self._lines = lines
         self._tail = tail
         self._place = Place()
+        #: A line of it was read, so that its tail is not asked for again.
         self._opened = False
+        self._had = False
         self._runs = 0
+        #: Why it will never be readable: a right is missing.
+        self.refusal: ApiError | None = None
         self._changed = asyncio.Event()
         self._last_line = time.monotonic()
         self.task = asyncio.create_task(self._read())
@@ -257,8 +267,8 @@ class _Reader:
 
     @property
     def missed(self) -> bool:
-        """It ran, and nothing of its log could be had."""
-        return self.done and not self._opened and has_started(self._pod)
+        """It ran, and its log could not be had."""
+        return self.done and not self._had and has_started(self._pod)
 
     @property
     def runs_on(self) -> bool:
@@ -280,6 +290,8 @@ class _Reader:
             ended = self._ended
             if has_started(self._pod):
                 complete = await self._read_runs()
+                if self.refusal is not None:
+                    return
                 if complete and ended:
                     return
             if not self._there or (ended and not has_started(self._pod)):
@@ -299,10 +311,15 @@ class _Reader:
                 await self._read_one(previous=True)  # its end, which came while we looked away
             self._runs = restarts
             await self._read_one(previous=False)
+            self._had = True
         except ApiError as refused:
+            if refused.forbidden:
+                self.refusal = refused
             self._there = self._there and not refused.not_found
             # 400: the container is not there, yet or any more.
             return refused.not_found or refused.status == 400
+        except Unreadable:
+            return self._ended
         except Unreachable:
             return False
         return True
@@ -319,8 +336,8 @@ class _Reader:
             tail_lines=None if self._opened else self._tail,
             since_time=self._place.since or self._wanted.since,
         ) as parts:
-            self._opened = True
             async for line in read_lines(self.replica, parts):
+                self._opened = True
                 if self._place.is_news(line) and line in self._wanted:
                     self._last_line = time.monotonic()
                     await self._lines.put(line)

@@ -12,6 +12,12 @@ from regatta.engines.base import EngineError, LogLine, LogQuery
 STREAM = "stdout"
 LONGEST_LINE = 64 * 1024
 
+#: In UTC or with an offset: containerd writes the zone of its node.
+_TIME = re.compile(
+    r"(?P<seconds>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(?P<rest>\d{1,9})\d*)?"
+    r"(?P<zone>Z|[+-]\d\d:\d\d)"
+)
+
 
 class Wanted:
     """Which lines somebody asked for."""
@@ -69,33 +75,46 @@ class Place:
         return True
 
 
+class Unreadable(Exception):
+    """The kubelet's own words in place of a log: it has the container no more."""
+
+
 async def read_lines(replica: str, parts: AsyncIterator[bytes]) -> AsyncIterator[LogLine]:
-    begun = b""
+    """Raises Unreadable. A line without end is shown in pieces, all with its time."""
+    begun, cut = b"", ""
     async for part in parts:
         *whole, begun = (begun + part).split(b"\n")
         for raw in whole:
-            yield parse_line(replica, raw)
+            yield parse_line(replica, raw, cut)
+            cut = ""
         if len(begun) > LONGEST_LINE:
-            yield parse_line(replica, begun)
-            begun = b""
+            piece = parse_line(replica, begun, cut)
+            begun, cut = b"", piece.at
+            yield piece
     if begun:
-        yield parse_line(replica, begun)
+        yield parse_line(replica, begun, cut)
 
 
-def parse_line(replica: str, raw: bytes) -> LogLine:
-    when, gap, text = raw.partition(b" ")
-    if not gap and not when[:4].isdigit():
-        when, text = b"", raw
-    shown = text.decode("utf-8", "replace").rstrip("\r")
-    return LogLine(replica, _padded(when.decode("ascii", "replace")), STREAM, shown)
+def parse_line(replica: str, raw: bytes, at: str = "") -> LogLine:
+    """With its time, unless it is the rest of one whose time is known."""
+    text = raw.decode("utf-8", "replace").rstrip("\r")
+    if not at:
+        when, _, rest = text.partition(" ")
+        found = _TIME.fullmatch(when)
+        if found is None:
+            raise Unreadable(text)
+        text, at = rest, _padded(found)
+    return LogLine(replica, at, STREAM, text)
 
 
 def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
-def _padded(when: str) -> str:
-    """With all nine digits, which the kubelet cuts off where they are zero: text then compares as
-    time does."""
-    seconds, _, rest = when.rstrip("Z").partition(".")
-    return f"{seconds}.{rest:0<9}Z" if seconds else ""
+def _padded(found: re.Match[str]) -> str:
+    """In UTC and with all nine digits, so that text compares as time does."""
+    seconds, rest, zone = found["seconds"], found["rest"] or "", found["zone"]
+    if zone != "Z":
+        moment = datetime.fromisoformat(seconds + zone).astimezone(UTC)
+        seconds = moment.strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{seconds}.{rest:0<9}Z"

@@ -12,8 +12,9 @@ from regatta.controller.observe import pod_name, size_in_effect
 from regatta.engines.base import LogLine, LogQuery, NotPossible
 from regatta.engines.kubernetes import podstate, slim
 from regatta.engines.kubernetes.client import KubeClient
-from regatta.engines.kubernetes.door.loglines import Wanted, read_lines
+from regatta.engines.kubernetes.door.loglines import Unreadable, Wanted, read_lines
 from regatta.engines.kubernetes.door.pods import NOTHING_ELSE, list_pods
+from regatta.engines.kubernetes.door.refusals import plain_words
 from regatta.engines.kubernetes.errors import ApiError
 from regatta.engines.kubernetes.observe import observe_pod
 from regatta.engines.streams import Gone, Lines, Lost, Remark
@@ -65,13 +66,16 @@ def lost_logs(job: Job, present: Iterable[tuple[str, int]], query: LogQuery) -> 
     ]
     if not missing:
         return None
-    names = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
-    was, its = ("was", "its log") if len(missing) == 1 else ("were", "their logs")
     why = f" (cleanPodPolicy: {job.spec.clean_pod_policy})" if job.finished else ""
     return Remark(
-        f"the pod of {names} {was} removed{why}, and on a cluster {its} with it; "
+        f"no longer there{why}: {listed(missing)}. On a cluster a log goes with its pod; "
         "`cleanPodPolicy: Never` keeps pods, and `regatta logs -f` reads along while a job runs"
     )
+
+
+def listed(replicas: list[str]) -> str:
+    more = f" and {len(replicas) - 8} more" if len(replicas) > 8 else ""
+    return ", ".join(replicas[:8]) + more
 
 
 async def read_logs(client: KubeClient, job: Job, query: LogQuery) -> AsyncGenerator[Update, None]:
@@ -94,14 +98,17 @@ async def read_logs(client: KubeClient, job: Job, query: LogQuery) -> AsyncGener
             "no replica has run before in its present pod; the pods of earlier tries were removed, "
             "and on a cluster their logs with them"
         )
+    troubles: list[str] = []
     for first in range(0, len(readable), TOGETHER):
         sources = [
-            _log(client, replica, pod, query, wanted)
+            _log(client, replica, pod, query, wanted, troubles)
             for replica, pod in readable[first : first + TOGETHER]
         ]
         async with aclosing(_merged(sources)) as lines:
             async for batch in _batches(lines):
                 yield Lines(batch)
+    for trouble in troubles:
+        yield Remark(trouble)
 
 
 def _is_readable(pod: slim.Pod, query: LogQuery) -> bool:
@@ -112,7 +119,12 @@ def _is_readable(pod: slim.Pod, query: LogQuery) -> bool:
 
 
 async def _log(
-    client: KubeClient, replica: str, pod: slim.Pod, query: LogQuery, wanted: Wanted
+    client: KubeClient,
+    replica: str,
+    pod: slim.Pod,
+    query: LogQuery,
+    wanted: Wanted,
+    troubles: list[str],
 ) -> AsyncGenerator[LogLine, None]:
     # With a pattern the last lines are counted among those that match, so all must be read.
     counted_here = query.tail is not None and wanted.filters
@@ -135,8 +147,12 @@ async def _log(
                 else:
                     yield line
     except ApiError as refused:
-        if not (refused.not_found or refused.status == 400):
+        if refused.forbidden or refused.status == 401:
             raise
+        # One node that is away must not hide what the others have to say.
+        troubles.append(f"the log of {replica} cannot be read: {plain_words(refused)}")
+    except Unreadable as words:
+        troubles.append(f"the log of {replica} cannot be read: {words}")
     for line in last:
         yield line
 

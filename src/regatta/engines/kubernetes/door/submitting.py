@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 from typing import Any
 
 import msgspec
@@ -16,6 +14,7 @@ from regatta.engines.base import Accepted, NotPossible, Submission
 from regatta.engines.changing import name_is_taken
 from regatta.engines.kubernetes.answers import Answer
 from regatta.engines.kubernetes.client import KubeClient, PatchKind
+from regatta.engines.kubernetes.door.finding import find_job, until_gone
 from regatta.engines.kubernetes.door.reading import read_job
 from regatta.engines.kubernetes.door.refusals import ClusterRefused, plain_words
 from regatta.engines.kubernetes.errors import ApiError
@@ -102,16 +101,6 @@ async def ask_server(client: KubeClient, submission: Submission, loaded: Loaded)
     )
 
 
-async def find_job(client: KubeClient, namespace: str, name: str) -> Job | None:
-    try:
-        answer = await client.get(PADDLE_JOBS, name, namespace=namespace)
-    except ApiError as refused:
-        if refused.not_found and refused.details.kind:  # not the resource itself
-            return None
-        raise
-    return read_job(answer.raw)
-
-
 async def _rehearse(client: KubeClient, submission: Submission, loaded: Loaded) -> Answer | None:
     """None where only the name is taken: it is looked at after everything else was judged."""
     try:
@@ -142,19 +131,6 @@ async def _remove(client: KubeClient, old: Job) -> None:
             f"{ROOM_SECONDS:.0f} s; `kubectl get pdj {old.name} -n {old.namespace} -o yaml` shows "
             "the finalizers that hold it"
         )
-
-
-async def until_gone(client: KubeClient, job: Job, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    pause = 0.02
-    while True:
-        now = await find_job(client, job.namespace, job.name)
-        if now is None or now.uid != job.uid:
-            return True
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, 0.5)
 
 
 async def _apply(client: KubeClient, document: dict[str, Any], *, dry_run: bool = False) -> Answer:

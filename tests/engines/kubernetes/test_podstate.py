@@ -1,0 +1,120 @@
+"""What a pod's status means: phases, ends, evidence of disruption, reasons to wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from regatta.controller.world import PodPhase
+from regatta.engines.kubernetes import podstate
+from regatta.engines.kubernetes.slim import Pod
+
+ENDED = "2026-01-01T00:00:00Z"
+
+
+def a_pod(status: dict[str, Any], **spec: Any) -> Pod:
+    wanted = {
+        "nodeName": "node-1",
+        "restartPolicy": "Never",
+        "containers": [{"name": "paddle"}, {"name": "a-proxy"}],
+        **spec,
+    }
+    document = {"metadata": {"name": "job-worker-0"}, "spec": wanted, "status": status}
+    return msgspec.convert(document, Pod)
+
+
+def container(name: str = "paddle", **state: Any) -> dict[str, Any]:
+    return {"name": name, "state": state}
+
+
+def terminated(code: int, reason: str = "Error", message: str = "") -> dict[str, Any]:
+    return {"exitCode": code, "reason": reason, "message": message, "finishedAt": ENDED}
+
+
+RUNS = {"running": {"startedAt": ENDED}}
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "spec", "phase"),
+    [
+        ("not placed", {"phase": "Pending"}, {"nodeName": ""}, PodPhase.PENDING),
+        ("placed", {"phase": "Pending"}, {}, PodPhase.STARTING),
+        ("running", {"phase": "Running", "containerStatuses": [container(**RUNS)]}, {},
+         PodPhase.RUNNING),
+        ("a sidecar listed first", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(terminated=terminated(0))]}, {},
+         PodPhase.SUCCEEDED),
+        ("main failed beside a sidecar", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(terminated=terminated(2))]}, {},
+         PodPhase.FAILED),
+        ("restarted in place", {"phase": "Running", "containerStatuses": [
+            container(terminated=terminated(2))]}, {"restartPolicy": "OnFailure"},
+         PodPhase.STARTING),
+        ("main done, sidecar failed", {"phase": "Failed", "containerStatuses": [
+            container("a-proxy", terminated=terminated(1)), container(terminated=terminated(0))]},
+         {}, PodPhase.SUCCEEDED),
+        ("evicted, and the program left politely", {"phase": "Failed", "reason": "Evicted",
+            "containerStatuses": [container(terminated=terminated(0))]}, {}, PodPhase.FAILED),
+        ("unknown", {"phase": "Unknown"}, {}, PodPhase.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_a_pods_phase_is_its_main_containers(
+    what: str, status: dict[str, Any], spec: dict[str, Any], phase: PodPhase
+) -> None:
+    assert podstate.phase_of(a_pod(status, **spec)) is phase, what
+
+
+def test_the_last_words_of_a_program_come_with_its_exit() -> None:
+    state = terminated(137, "OOMKilled", "x" * 9000)
+    pod = a_pod({"phase": "Failed", "containerStatuses": [container(terminated=state)]})
+    ended = podstate.exit_of(pod, PodPhase.FAILED)
+    assert ended is not None
+    assert (ended.code, ended.reason, len(ended.message)) == (137, "OOMKilled", 4096)
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "evidence"),
+    [
+        ("evicted", {"phase": "Failed", "reason": "Evicted", "message": "disk"}, "Evicted: disk"),
+        ("refused by its node", {"phase": "Failed", "reason": "OutOfcpu"}, "OutOfcpu"),
+        ("a failure of its own", {"phase": "Failed"}, ""),
+        ("past its deadline", {"phase": "Failed", "reason": "DeadlineExceeded"}, ""),
+        ("on a lost node", {"phase": "Running", "conditions": [{"type": "DisruptionTarget",
+            "status": "True", "reason": "DeletionByTaintManager", "message": "gone"}]},
+         "DeletionByTaintManager: gone"),
+        ("done before its node was drained", {"phase": "Succeeded", "conditions": [
+            {"type": "DisruptionTarget", "status": "True", "reason": "Eviction"}]}, ""),
+    ],
+)  # fmt: skip
+def test_only_the_clusters_own_evidence_makes_an_end_a_disruption(
+    what: str, status: dict[str, Any], evidence: str
+) -> None:
+    pod = a_pod(status)
+    assert podstate.disruption_of(pod, podstate.phase_of(pod)) == evidence, what
+
+
+@pytest.mark.parametrize(
+    ("what", "waiting", "words"),
+    [
+        ("a missing image", {"reason": "ErrImagePull", "message": "not found"},
+         "job-worker-0: ErrImagePull: not found"),
+        ("nothing wrong", {"reason": "ContainerCreating"}, ""),
+        ("our own barrier", {"reason": "CreateContainerConfigError",
+            "message": 'configmap "job-env-1" not found'}, ""),
+        ("a secret of the user's", {"reason": "CreateContainerConfigError",
+            "message": 'secret "keys" not found'},
+         'job-worker-0: CreateContainerConfigError: secret "keys" not found'),
+    ],
+)  # fmt: skip
+def test_a_pod_says_why_it_waits(what: str, waiting: dict[str, str], words: str) -> None:
+    pod = a_pod({"phase": "Pending", "containerStatuses": [container(waiting=waiting)]})
+    assert podstate.waiting_of(pod) == words, what
+    assert podstate.waits_for_environment(pod, 1) is (what == "our own barrier")
+
+
+def test_a_scheduler_that_finds_no_place_is_quoted() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    pod = a_pod({"phase": "Pending", "conditions": [condition]}, nodeName="")
+    assert podstate.waiting_of(pod) == "job-worker-0: 0/3 nodes are available"

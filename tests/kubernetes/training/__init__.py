@@ -1,0 +1,1 @@
+"""Real training in real pods, with the operator installed as its users install it."""
