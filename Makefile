@@ -7,7 +7,7 @@ JOBS ?= 2
 NODE ?= kwok
 NODES ?= 8
 
-.PHONY: help install demo test lint bench kube kube-up kube-down clean
+.PHONY: help install demo test lint bench bench-kube kube kube-up kube-down clean
 
 help:  ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -29,6 +29,9 @@ lint: .venv/.installed
 
 bench: .venv/.installed .venv-bench/.installed  ## measure what a user waits for, against peers in the same run
 	$(BIN)/python -m benchmarks
+
+bench-kube: .venv/.installed  ## measure the operator on a real API server, beside its peers (half an hour)
+	$(BIN)/python -m benchmarks.kubernetes
 
 kube: .venv/.installed  ## build the test cluster's programs from source, once (minutes, then cached)
 	$(BIN)/python -m tests.kubernetes.controlplane.build

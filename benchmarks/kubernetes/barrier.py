@@ -52,6 +52,7 @@ def run(contender: Contender, rounds: int) -> list[float]:
         extra = ("-initImage", "") if isinstance(contender, Upstream) else ()
         operator = contender.start(plane, *extra)
         try:
+            _one_job(plane, audit, contender, "unpack")  # the node's first use of an image is slow
             waits = [
                 wait
                 for number in range(rounds)

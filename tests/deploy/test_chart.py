@@ -150,6 +150,7 @@ def test_a_wrong_value_is_refused(tmp_path: Path, values: tuple[str, ...], words
 def test_helm_installs_and_uninstalls_on_a_real_api_server(
     start_plane: Callable[..., ControlPlane], tmp_path: Path
 ) -> None:
+    """K20: the former chart could not be installed at all."""
     plane = start_plane(scheduler=False, kwok=False)
     here = ("--kubeconfig", str(plane.admin_kubeconfig), "-n", "paddle-system")
     ended = helm(tmp_path, "install", "regatta", str(CHART), "--create-namespace", *here)

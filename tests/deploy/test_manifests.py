@@ -29,6 +29,7 @@ def test_old_clusters_get_the_same_operator() -> None:
 
 
 def test_manifest_and_chart_name_this_version() -> None:
+    """K22: the manifest of one release ran the image of another."""
     container = manifest("Deployment")["spec"]["template"]["spec"]["containers"][0]
     assert container["image"] == f"regatta/operator:{regatta.__version__}"
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+
+import pytest
 
 from tests.doors import eventually
 from tests.kubernetes.controlplane.kwok import WAITING, exits
@@ -217,3 +220,19 @@ def test_looking_imports_nothing_heavy(regatta: ClusterRegatta) -> None:
     )
 
     assert done.stdout.splitlines()[-1] == "HEAVY 0", done
+
+
+@pytest.mark.parametrize("words", [["get", "-w"], ["events", "-f"]])
+def test_ctrl_c_ends_a_command_that_goes_on(
+    regatta: ClusterRegatta, jobs: Jobs, name: str, words: list[str]
+) -> None:
+    jobs.create(jobfiles.running(name, workers=1))
+    jobs.wait_for_event(name, "Created")
+    watching = regatta.start(*words)
+    assert watching.stdout is not None
+    watching.stdout.readline()
+
+    watching.send_signal(signal.SIGINT)
+
+    _, err = watching.communicate(timeout=60)
+    assert (watching.returncode, err.strip()) == (130, "")

@@ -67,5 +67,6 @@ def _nothing_is_left_over(jobs: Jobs) -> None:
     for environment in jobs.api.items(f"{jobs.core}/configmaps"):
         for reference in environment["metadata"].get("ownerReferences", ()):
             written[reference["uid"]] = written.get(reference["uid"], 0) + 1
+    # None at all where the pods, which kwok does not hold back, ended while no operator ran.
     for uid, job in owners.items():
-        assert written[uid] <= job["status"]["revision"]
+        assert written.get(uid, 0) <= job["status"]["revision"]

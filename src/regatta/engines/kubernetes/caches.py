@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -81,6 +82,7 @@ class Caches:
         self.groups: dict[str, Informer[slim.PodGroup]] = {}
         self._discovered = asyncio.Event()
         self.jobs.on_change(lambda old, new: self._changed((new or old).metadata.key))  # type: ignore[union-attr]
+        self.pods.on_change(_share_words)
         self.pods.on_change(self._child_changed)
         self.endpoints.on_change(self._child_changed)
         for informer in (self.services, self.environments):
@@ -230,6 +232,19 @@ class Caches:
             default=self._scheduling,
             groups=tuple(groups),
         )
+
+
+def _share_words(old: slim.Pod | None, new: slim.Pod | None) -> None:
+    """Ten thousand pods have the same few label names and values: each is kept once.
+
+    Worth a kilobyte for every pod; the decoder itself shares only short keys.
+    """
+    if new is None:
+        return
+    for words in (new.metadata.labels, new.metadata.annotations):
+        shared = {sys.intern(key): sys.intern(value) for key, value in words.items()}
+        words.clear()
+        words.update(shared)
 
 
 def _jobs_of(metadata: slim.Metadata) -> Iterable[str]:

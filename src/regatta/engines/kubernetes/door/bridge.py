@@ -27,12 +27,13 @@ class Bridge:
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
         self._closing = False
+        self._open_streams: set[AsyncGenerator[Any, None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="cluster", daemon=True)
         self._thread.start()
-        self._client = self._run(self._open())
+        self._client = self._run(self._connect())
 
-    async def _open(self) -> KubeClient:
+    async def _connect(self) -> KubeClient:
         return KubeClient(self._access, SETTINGS)
 
     def call(self, ask: Callable[[KubeClient], Coroutine[Any, Any, T]]) -> T:
@@ -45,6 +46,7 @@ class Bridge:
     def stream(self, open_stream: Callable[[KubeClient], AsyncGenerator[T, None]]) -> Iterator[T]:
         """Items as they come. A reader who is slow holds the stream back."""
         source = open_stream(self._client)
+        self._open_streams.add(source)
         try:
             while True:
                 try:
@@ -55,7 +57,8 @@ class Bridge:
                     raise explained(trouble, self._access) from trouble
         finally:
             if not self._closing:
-                self._run(source.aclose())
+                self._open_streams.discard(source)
+                self._run(_closed(source))
 
     def close(self) -> None:
         if self._closing:
@@ -73,13 +76,29 @@ class Bridge:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        # From the outside in, one by one: each closes those that it reads from.
+        for source in list(self._open_streams):
+            await _closed(source)
         await self._client.close()
-        await self._loop.shutdown_asyncgens()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        asked = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return asked.result()
+        except KeyboardInterrupt:
+            asked.cancel()
+            raise
 
     async def _next(self, source: AsyncGenerator[T, None]) -> T:
         if self._closing:  # asked by a thread that has not noticed yet
             raise StopAsyncIteration
         return await anext(source)
+
+
+async def _closed(source: AsyncGenerator[Any, None]) -> None:
+    for _ in range(100):
+        try:
+            await source.aclose()
+            return
+        except RuntimeError:  # whoever read it was interrupted, and is still leaving
+            await asyncio.sleep(0.01)

@@ -1,0 +1,63 @@
+"""Reading a cluster's PaddleJob: what the cluster itself changes about a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from regatta.api.job import Intranet
+from regatta.api.problems import InvalidJob
+from regatta.controller.plan import Instant, NewPod
+from regatta.controller.reconcile import reconcile
+from regatta.controller.world import Children
+from regatta.engines.kubernetes.jobs import JobReader
+from regatta.engines.kubernetes.reconciler import wall_clock
+from regatta.engines.kubernetes.slim import JobDocument
+
+TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "x", "command": ["true"]}]}}
+
+
+def stored(**spec: Any) -> JobDocument:
+    raw = msgspec.json.encode(
+        {
+            "apiVersion": "batch.paddlepaddle.org/v1",
+            "kind": "PaddleJob",
+            "metadata": {"name": "j", "namespace": "n", "uid": "u", "generation": 1},
+            "spec": {
+                "ps": {"replicas": 1, "template": TEMPLATE},
+                "worker": {"replicas": 1, "template": TEMPLATE},
+                **spec,
+            },
+        }
+    )
+    return JobDocument.from_json(raw)
+
+
+def first_pods(document: JobDocument, reader: JobReader) -> tuple[NewPod, ...]:
+    children = Children(services=frozenset())
+    wall = wall_clock()
+    return reconcile(reader.read(document), children, Instant(wall, wall.timestamp())).pods
+
+
+def test_where_addresses_are_ipv6_peers_are_given_names() -> None:
+    """K17: the environment of such a job was never written, and it waited for ever."""
+    assert JobReader(by_name=True).read(stored()).spec.intranet is Intranet.SERVICE
+
+    pod = first_pods(stored(), JobReader(by_name=True))[0]
+
+    variables = {v["name"]: v.get("value") for v in pod.manifest["spec"]["containers"][0]["env"]}
+    assert variables["POD_IP"] == "j-ps-0"
+
+
+def test_no_worker_is_made_to_wait_for_a_servers_port() -> None:
+    """K15: with gloo a server opens its port only after all workers have met it."""
+    for pod in first_pods(stored(withGloo=1), JobReader()):
+        assert "initContainers" not in pod.manifest["spec"]
+
+
+def test_a_field_of_another_project_is_named_not_dropped() -> None:
+    """K23: sampleSetRef changed affinities and volumes of every role behind the user's back."""
+    with pytest.raises(InvalidJob, match="sampleSetRef"):
+        JobReader().read(stored(sampleSetRef={"name": "s", "mountPath": "/data"}))
