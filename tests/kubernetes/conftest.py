@@ -22,7 +22,7 @@ from tests.kubernetes.controlplane.plane import (
     PlaneOptions,
     wait_for_controllers,
 )
-from tests.kubernetes.installation import is_installed, uninstall
+from tests.kubernetes.installation import is_installed, rest
 
 _numbers = itertools.count(1)
 
@@ -104,11 +104,11 @@ def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
 def real_turn(request: pytest.FixtureRequest, real_cluster: Access) -> Iterator[None]:
     """The real cluster to oneself, whichever worker runs the test: its node is small.
 
-    No operator is installed in it, unless the test asks for one (`installed_cluster`).
+    No operator is at work in it, unless the test asks for the installed one (`installed_cluster`).
     """
     with alone(real_cluster):
         if "installed_cluster" not in request.fixturenames and is_installed(real_cluster):
-            uninstall(real_cluster)
+            rest(real_cluster)
         yield
 
 

@@ -14,6 +14,7 @@ OPERATOR = ROOT / "deploy/v1/operator.yaml"
 FILES = ("-f", str(CRD), "-f", str(OPERATOR))
 NAMESPACE = "paddle-system"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/paddle-controller-manager"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 ALL_JOBS = "/apis/batch.paddlepaddle.org/v1/paddlejobs"
 
 
@@ -26,10 +27,7 @@ def install(cluster: Access) -> None:
     # A test that brought its own operator may have left the definition, which `create` refuses.
     cluster.kubectl("delete", "-f", str(CRD), "--ignore-not-found", "--timeout=60s")
     cluster.kubectl("create", *FILES)
-    try:
-        cluster.api.wait_for(DEPLOYMENT, _is_available, what="Available", deadline_seconds=120)
-    except TimeoutError as problem:
-        raise TimeoutError(f"{problem}\n{operator_log(cluster)}") from None
+    _wait_until_available(cluster)
     deadline = time.monotonic() + 60
     # The API server answers 404 and then 429 for a moment after it has said yes.
     while (answer := cluster.api.raw("GET", ALL_JOBS))[0] != 200:
@@ -42,6 +40,18 @@ def uninstall(cluster: Access) -> None:
     cluster.kubectl("delete", *FILES, "--timeout=180s")
 
 
+def rest(cluster: Access) -> None:
+    """Let the installed operator be, without a pod: quicker than to uninstall it."""
+    _scale(cluster, 0)
+    cluster.api.wait_for(PODS, lambda seen: not seen["items"], what="the end of its pod")
+
+
+def work(cluster: Access) -> None:
+    """Let it work again."""
+    _scale(cluster, 1)
+    _wait_until_available(cluster)
+
+
 def operator_log(cluster: Access) -> str:
     """What the operator said, and what its pod says where it never came to speak."""
     inside = ("-n", NAMESPACE)
@@ -50,6 +60,16 @@ def operator_log(cluster: Access) -> str:
     return f"{said.stdout[-6000:]}{said.stderr}\n{pods.stdout[-3000:]}"
 
 
+def _scale(cluster: Access, replicas: int) -> None:
+    cluster.api.patch(f"{DEPLOYMENT}/scale", {"spec": {"replicas": replicas}})
+
+
+def _wait_until_available(cluster: Access) -> None:
+    try:
+        cluster.api.wait_for(DEPLOYMENT, _is_available, what="its pod", deadline_seconds=120)
+    except TimeoutError as problem:
+        raise TimeoutError(f"{problem}\n{operator_log(cluster)}") from None
+
+
 def _is_available(deployment: Any) -> bool:
-    conditions = (deployment or {}).get("status", {}).get("conditions") or []
-    return any(c["type"] == "Available" and c["status"] == "True" for c in conditions)
+    return bool((deployment or {}).get("status", {}).get("availableReplicas"))

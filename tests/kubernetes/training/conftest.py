@@ -12,7 +12,7 @@ import pytest
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.images import CannotBuildImage
 from tests.kubernetes.controlplane.machine import install_packages, why_no_real_node
-from tests.kubernetes.installation import install, is_installed
+from tests.kubernetes.installation import install, is_installed, work
 from tests.kubernetes.training.container_images import build_images, give_images_to_the_node
 from tests.kubernetes.training.jobs import TrainingJobs
 
@@ -38,7 +38,9 @@ def installed_cluster(real_cluster: Access, real_turn: None) -> Access:
     if not imported.exists():
         give_images_to_the_node()
         imported.touch()
-    if not is_installed(real_cluster):
+    if is_installed(real_cluster):
+        work(real_cluster)
+    else:
         install(real_cluster)
     return real_cluster
 

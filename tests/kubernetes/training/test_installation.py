@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.kubernetes.controlplane.access import Access
-from tests.kubernetes.installation import NAMESPACE
+from tests.kubernetes.installation import NAMESPACE, PODS
 from tests.kubernetes.training.container_images import operator_image
 
 pytestmark = pytest.mark.timeout(900)
 
-OPERATOR_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/b2a304f2.paddlepaddle.org"
 
 
@@ -23,7 +22,7 @@ def test_the_operator_runs_as_its_manifest_says(
         .split()
     )
     assert shown[:4] == ["paddle-controller-manager", "1/1", "1", "1"]
-    (pod,) = installed_cluster.api.items(OPERATOR_PODS)
+    (pod,) = installed_cluster.api.items(PODS)
     assert pod["spec"]["serviceAccountName"] == "paddle-manager-sa"
     (container,) = pod["status"]["containerStatuses"]
     assert container["image"].endswith(operator_image())
