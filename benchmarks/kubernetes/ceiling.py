@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.kubernetes.controlplane.plane import ControlPlane
 
-from benchmarks.kubernetes.audit import AuditLog, made
+from benchmarks.kubernetes.audit import AuditLog, Call, made
 from benchmarks.kubernetes.cluster import cluster
 from benchmarks.kubernetes.contenders import Regatta, Shape, submit, warm_up
 from benchmarks.kubernetes.watching import Watch
@@ -119,7 +119,7 @@ def _plain(
     return rate
 
 
-def _rate_of(created: list[Any], pods: int) -> float:
+def _rate_of(created: list[Call], pods: int) -> float:
     if len(created) != pods:
         raise RuntimeError(f"{len(created)} pods were created instead of {pods}")
     return pods / (created[-1].answered - min(call.asked for call in created))

@@ -125,7 +125,7 @@ class Kubeflow(Contender):
     done = "Succeeded"
 
     @staticmethod
-    def stage(thing: Seen) -> str:  # type: ignore[override]
+    def stage(thing: Seen) -> str:
         """Its jobs have no phase: the last condition that holds is how far they are."""
         true = [c.type for c in thing.status.conditions if c.status == "True"]
         return true[-1] if true else ""

@@ -69,4 +69,4 @@ def _nothing_is_left_over(jobs: Jobs) -> None:
             written[reference["uid"]] = written.get(reference["uid"], 0) + 1
     # None at all where the pods, which kwok does not hold back, ended while no operator ran.
     for uid, job in owners.items():
-        assert written.get(uid, 0) <= job["status"]["revision"]
+        assert written.get(uid, 0) <= job["status"].get("revision", 0)
