@@ -22,6 +22,7 @@ from regatta.api.job import (
     RunPolicy,
     SchedulingPolicy,
     TaskPort,
+    mode_of_roles,
 )
 from regatta.api.schema import (
     Draft,
@@ -41,12 +42,12 @@ def mode_of(spec: SpecDraft) -> Mode:
     """As written, or else what the roles make it."""
     if spec.mode is not None:
         return spec.mode
-    if spec.tasks:
-        return Mode.CUSTOM
-    if spec.ps is not None:
-        return Mode.HETER if spec.heter is not None else Mode.PS
-    several = spec.worker is not None and (spec.worker.replicas or 1) > 1
-    return Mode.COLLECTIVE if several else Mode.SINGLE
+    return mode_of_roles(
+        tasks=bool(spec.tasks),
+        ps=spec.ps is not None,
+        heter=spec.heter is not None,
+        workers=(spec.worker.replicas if spec.worker else None) or 1,
+    )
 
 
 def gloo_of(spec: SpecDraft) -> int:

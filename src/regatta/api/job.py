@@ -47,6 +47,15 @@ class Mode(StrEnum):
     CUSTOM = "Custom"
 
 
+def mode_of_roles(*, tasks: bool, ps: bool, heter: bool, workers: int) -> Mode:
+    """The mode of a job that names none."""
+    if tasks:
+        return Mode.CUSTOM
+    if ps:
+        return Mode.HETER if heter else Mode.PS
+    return Mode.COLLECTIVE if workers > 1 else Mode.SINGLE
+
+
 class CleanPodPolicy(StrEnum):
     ALWAYS = "Always"
     NEVER = "Never"

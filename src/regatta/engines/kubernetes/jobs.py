@@ -19,15 +19,14 @@ from regatta.api.job import (
     Job,
     JobSpec,
     JobStatus,
-    Metadata,
     Phase,
     document,
 )
 from regatta.api.load import validate_document
 from regatta.api.problems import InvalidJob
 from regatta.controller import labels
-from regatta.engines.kubernetes import takeover
 from regatta.engines.kubernetes.slim import JobDocument
+from regatta.engines.kubernetes.stored import job_metadata, read_status
 
 #: Reasons that this engine writes and the brain does not know: taken off before it looks.
 CREATE_REFUSED = "CreateRefused"
@@ -42,7 +41,6 @@ class _Parts(msgspec.Struct, frozen=True):
 
 
 _parts = msgspec.json.Decoder(_Parts).decode
-_status = msgspec.json.Decoder(JobStatus).decode
 
 
 class JobReader:
@@ -86,13 +84,6 @@ class JobReader:
         return spec
 
 
-def read_status(text: bytes | msgspec.Raw) -> JobStatus:
-    try:
-        return _status(text)
-    except msgspec.ValidationError:
-        return takeover.read_status(bytes(text))
-
-
 def stored_status(found: JobDocument) -> JobStatus:
     return read_status(_parts(found.raw).status)
 
@@ -115,17 +106,3 @@ def status_document(job: Job, status: JobStatus) -> dict[str, Any]:
     if job.spec.worker is not None:
         written["selector"] = f"{labels.JOB}={job.name},{labels.ROLE}=worker"
     return written
-
-
-def job_metadata(found: JobDocument) -> Metadata:
-    known = found.metadata
-    return Metadata(
-        name=known.name,
-        namespace=known.namespace,
-        uid=known.uid,
-        generation=known.generation,
-        creation_timestamp=known.creation_timestamp,
-        deletion_timestamp=known.deletion_timestamp,
-        labels=known.labels,
-        annotations=known.annotations,
-    )

@@ -25,13 +25,13 @@ from regatta.engines.kubernetes.jobs import (
     INVALID_SPEC,
     JobReader,
     as_the_brain_left_it,
-    job_metadata,
     stored_status,
 )
 from regatta.engines.kubernetes.memory import STRANGER_SECONDS, JobMemory, Stranger
 from regatta.engines.kubernetes.observe import Found, children
 from regatta.engines.kubernetes.resources import CONFIG_MAPS, PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.slim import Bare, JobDocument
+from regatta.engines.kubernetes.stored import job_metadata
 
 _log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from regatta.api.job import Intranet, Job, JobSpec, JobStatus, Metadata, Mode
-from regatta.engines.kubernetes import slim, takeover
+from regatta.api.job import Intranet, Job, JobSpec, Mode, mode_of_roles
 from regatta.engines.kubernetes.slim import JobDocument
+from regatta.engines.kubernetes.stored import job_metadata, read_status
 
 _ROLES = ("ps", "worker", "heter")
 
@@ -23,7 +23,6 @@ class _Parts(msgspec.Struct, frozen=True):
 
 
 _parts = msgspec.json.Decoder(_Parts).decode
-_status = msgspec.json.Decoder(JobStatus).decode
 
 
 def read_job(found: JobDocument | bytes) -> Job:
@@ -31,22 +30,9 @@ def read_job(found: JobDocument | bytes) -> Job:
         found = JobDocument.from_json(found)
     parts = _parts(found.raw)
     return Job(
-        metadata=_metadata(found.metadata),
+        metadata=job_metadata(found),
         spec=_spec(parts.spec),
-        status=_read_status(parts.status),
-    )
-
-
-def _metadata(known: slim.Metadata) -> Metadata:
-    return Metadata(
-        name=known.name,
-        namespace=known.namespace,
-        uid=known.uid,
-        generation=known.generation,
-        creation_timestamp=known.creation_timestamp,
-        deletion_timestamp=known.deletion_timestamp,
-        labels=known.labels,
-        annotations=known.annotations,
+        status=read_status(parts.status),
     )
 
 
@@ -78,17 +64,11 @@ def _role(written: Any) -> Any:
 
 
 def _mode(spec: dict[str, Any]) -> Mode:
-    if spec.get("tasks"):
-        return Mode.CUSTOM
-    if "ps" in spec:
-        return Mode.HETER if "heter" in spec else Mode.PS
     worker = spec.get("worker")
     replicas = worker.get("replicas") if isinstance(worker, dict) else 1
-    return Mode.COLLECTIVE if isinstance(replicas, int) and replicas > 1 else Mode.SINGLE
-
-
-def _read_status(text: msgspec.Raw) -> JobStatus:
-    try:
-        return _status(text)
-    except msgspec.ValidationError:
-        return takeover.read_status(bytes(text))
+    return mode_of_roles(
+        tasks=bool(spec.get("tasks")),
+        ps="ps" in spec,
+        heter="heter" in spec,
+        workers=replicas if isinstance(replicas, int) else 1,
+    )
