@@ -16,5 +16,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for key, value in report.user_properties:
                 if isinstance(value, int):
                     totals[key] += value
+                else:
+                    terminalreporter.write_line(f"{key}: {value}")
     for key, value in sorted(totals.items()):
         terminalreporter.write_line(f"{key}: {value:,}")

@@ -55,7 +55,7 @@ def test_nothing_is_lost_doubled_or_left_when_anything_is_killed(
     home: Path, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     seed = int(os.environ.get("REGATTA_SEED") or SystemRandom().randrange(2**32))
-    print(f"seed {seed}")
+    record_property("seed of the random kills", str(seed))
     random = Random(seed)
     starts = tmp_path / "starts"
     codes = {f"job-{n}": random.choice([0, 0, 0, 1, 3, 77]) for n in range(JOBS)}

@@ -77,7 +77,7 @@ def validate_document(
     if not isinstance(document, dict):
         raise InvalidJob([Problem("", f"found {shown(document)}; a job is a map with apiVersion, "
                                   "kind, metadata and spec")])  # fmt: skip
-    return _judge(copy.deepcopy(document), companions, strict, {}, [])
+    return _judge(document, companions, strict, {}, [])
 
 
 def _judge(
@@ -88,7 +88,7 @@ def _judge(
     problems: list[Problem],
 ) -> Loaded:
     """Identity, shape, rules, templates, advice: all of them, whatever the first ones find."""
-    document = _without_nulls(document)
+    document = _without_nulls(document)  # a copy: the caller's stays as it is
     problems = [*problems, *documents.check_identity(document)]
     draft, malformed, explained = schema.read(document)
     problems += malformed

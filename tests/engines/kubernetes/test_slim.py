@@ -87,7 +87,7 @@ def test_a_pod_takes_less_than_4_kb_and_keeps_what_matters() -> None:
     pod = pods[7]
     assert pod.metadata.key == "research/mnist-worker-7"
     assert pod.metadata.controller_uid == "0b6b2c7e-1111-4000-8000-000000000000"
-    assert pod.status.pod_ips[0].ip == "198.18.0.7"
+    assert pod.status.pod_ip == "198.18.0.7"
     ended = pod.status.container_statuses[0].last_state.terminated
     assert ended is not None
     assert ended.exit_code == 3

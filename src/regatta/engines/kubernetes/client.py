@@ -128,23 +128,30 @@ class KubeClient:
         query: Query,
         size: int,
     ) -> Listing[T]:
-        items: builtins.list[T] = []
-        token = ""
-        while True:
+        async def page_after(token: str) -> Page:
             target = _target(path, {**query, "limit": size or None, "continue": token})
             answer = await self._read(Request("list", "GET", target, resource.plural))
             try:
-                page = answer.into(Page)
+                return answer.into(Page)
             except msgspec.DecodeError as foreign:
                 # Gateways greet with a page of their own, and say 200.
                 raise Unreachable(
                     f"GET {path}: what answers there is no API server ({foreign})"
                 ) from foreign
-            items += map(decode, page.items or ())
-            token = page.metadata.continues
-            if not token:
-                return Listing(items, page.metadata.resource_version)
-            await asyncio.sleep(0)  # A page is milliseconds of decoding: let others run between.
+
+        items: builtins.list[T] = []
+        page = await page_after("")
+        while token := page.metadata.continues:
+            # The server makes the next page while we decode this one: each takes milliseconds.
+            coming = asyncio.create_task(page_after(token))
+            try:
+                await asyncio.sleep(0)
+                items += map(decode, page.items or ())
+                page = await coming
+            finally:
+                coming.cancel()
+        items += map(decode, page.items or ())
+        return Listing(items, page.metadata.resource_version)
 
     @asynccontextmanager
     async def watch(

@@ -109,9 +109,12 @@ class Operator:
                 await asyncio.gather(*work, return_exceptions=True)
 
     async def _serve(self, client: KubeClient, caches: Caches) -> None:
+        await asyncio.to_thread(JobReader.make_ready)
+        await caches.jobs.synced.wait()
+        reader = JobReader(by_name=await _is_ipv6(client))
+        await reader.read_ahead(list(caches.jobs.store))  # the list of pods takes longer
         await caches.until_synced()
         _log.info("watching %d jobs", len(caches.jobs.store))
-        reader = JobReader(by_name=await _is_ipv6(client))
         await self._elected(client, lambda: self._lead(client, caches, reader))
 
     async def _elected(self, client: KubeClient, lead: Callable[[], Awaitable[None]]) -> None:

@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 #: A look that took a millisecond is not repeated for four: a job of a thousand pods has thousands
 #: of changes a second, and one look answers many of them.
 REST = 4.0
+#: Nor ever sooner than this: pods that start together are then one look and not ten.
+SHORTEST_REST = 0.02
 
 
 def wall_clock() -> datetime:
@@ -68,7 +70,8 @@ class Reconciler:
         memory = self._memories.get(key)
         if memory is None:
             return 0.0
-        return memory.looked_at + REST * memory.took - self._clock()
+        rest = max(REST * memory.took, SHORTEST_REST)
+        return memory.looked_at + rest - self._clock()
 
     async def look_at(self, key: str) -> float | None:
         """Seconds after which to look again, if not only when something changes."""

@@ -2,15 +2,19 @@
 
 A pod of 6 KB becomes about 3 KB instead of 35, in a tenth of the time. None of these can be part
 of a reference cycle, so the garbage collector need not look at them: with ten thousand pods its
-full passes would be felt.
+full passes would be felt. What most pods have in common is kept once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
+
+H = TypeVar("H", bound=Hashable)
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -63,7 +67,6 @@ class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     status: str = ""
     reason: str = ""
     message: str = ""
-    last_transition_time: datetime | None = None
 
 
 # Pods
@@ -80,7 +83,6 @@ class Running(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 class Terminated(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     exit_code: int = 0
-    signal: int = 0
     reason: str = ""
     message: str = ""
     started_at: datetime | None = None
@@ -95,14 +97,9 @@ class ContainerState(msgspec.Struct, frozen=True, gc=False):
 
 class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str = ""
-    ready: bool = False
     restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
-
-
-class PodIp(msgspec.Struct, frozen=True, gc=False):
-    ip: str = ""
 
 
 class ContainerName(msgspec.Struct, frozen=True, gc=False):
@@ -111,10 +108,7 @@ class ContainerName(msgspec.Struct, frozen=True, gc=False):
 
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
-    active_deadline_seconds: int | None = None
     restart_policy: str = ""
-    host_network: bool = False
-    scheduler_name: str = ""
     #: In the order of the spec: the first one's exit is the replica's result.
     containers: tuple[ContainerName, ...] = ()
 
@@ -123,10 +117,7 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     phase: str = ""
     reason: str = ""
     message: str = ""
-    host_ip: str = msgspec.field(default="", name="hostIP")
     pod_ip: str = msgspec.field(default="", name="podIP")
-    pod_ips: tuple[PodIp, ...] = msgspec.field(default=(), name="podIPs")
-    start_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
@@ -136,6 +127,29 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     metadata: Metadata
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @classmethod
+    def from_json(cls, text: msgspec.Raw | bytes) -> Pod:
+        pod = _decode_pod(text)
+        # Frozen for everybody else; nobody has seen it yet.
+        force_setattr(pod, "spec", _shared(pod.spec))
+        force_setattr(pod.status, "conditions", _shared(pod.status.conditions))
+        owners = _shared(pod.metadata.owner_references)
+        force_setattr(pod.metadata, "owner_references", owners)
+        return pod
+
+
+_decode_pod = msgspec.json.Decoder(Pod).decode
+_known: dict[Hashable, Any] = {}
+_MOST_KNOWN = 8192
+
+
+def _shared(part: H) -> H:
+    """The equal part that another pod has already, if one does: a third of a pod's memory."""
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    known: H = _known.setdefault(part, part)
+    return known
 
 
 # Endpoints
@@ -154,7 +168,6 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 class EndpointSlice(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     metadata: Metadata
-    address_type: str = ""
     # A Service without pods has null here, not an empty list.
     endpoints: tuple[Endpoint, ...] | None = None
 
