@@ -118,3 +118,17 @@ def test_a_scheduler_that_finds_no_place_is_quoted() -> None:
     condition = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
     pod = a_pod({"phase": "Pending", "conditions": [condition]}, nodeName="")
     assert podstate.waiting_of(pod) == "job-worker-0: 0/3 nodes are available"
+
+
+def test_a_gangs_member_that_would_fit_does_not_hide_why_the_gang_waits() -> None:
+    says = "Pod can possibly be assigned to node-1"
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Schedulable",
+        "message": says,
+    }
+
+    pod = a_pod({"phase": "Pending", "conditions": [condition]}, nodeName="")
+
+    assert podstate.waiting_of(pod) == ""

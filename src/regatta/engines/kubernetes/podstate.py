@@ -28,6 +28,8 @@ _CLUSTER_REASONS = frozenset(
 #: Waiting reasons in which nothing is wrong (yet).
 _ON_ITS_WAY = frozenset({"", "ContainerCreating", "PodInitializing"})
 NO_ENVIRONMENT = "CreateContainerConfigError"
+#: Volcano's word for a pod that it would place, were it not for the rest of its gang.
+FITS_BY_ITSELF = "Schedulable"
 
 LONGEST_MESSAGE = 4096
 
@@ -90,8 +92,11 @@ def waiting_of(pod: Pod) -> str:
     """Why it does not run, in the words of whoever holds it back."""
     if not is_scheduled(pod):
         for condition in pod.status.conditions:
-            if condition.type == "PodScheduled" and condition.status == "False":
-                return _named(pod, condition.message or condition.reason)
+            if condition.type != "PodScheduled" or condition.status != "False":
+                continue
+            if condition.reason == FITS_BY_ITSELF:
+                return ""  # the member that does not fit says why its gang waits
+            return _named(pod, condition.message or condition.reason)
         return ""
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         held = status.state.waiting
