@@ -7,6 +7,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from regatta.engines.kubernetes.client import ClientSettings, KubeClient
@@ -82,11 +83,16 @@ class Bridge:
         await self._client.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        asked = asyncio.run_coroutine_threadsafe(work, self._loop)
+        asked: Future[T] | None = None
         try:
+            asked = asyncio.run_coroutine_threadsafe(work, self._loop)
             return asked.result()
         except KeyboardInterrupt:
-            asked.cancel()
+            if asked is not None:
+                asked.cancel()
+            else:  # interrupted before it was handed over: nobody else will ever close it
+                with contextlib.suppress(RuntimeError, ValueError):
+                    work.close()
             raise
 
     async def _next(self, source: AsyncGenerator[T, None]) -> T:
