@@ -13,7 +13,7 @@ def quota(jobs: Jobs, pods: int) -> str:
     path = f"{jobs.core}/resourcequotas"
     jobs.api.create(path, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": str(pods)}}})
     jobs.api.wait_for(
-        f"{path}/few", lambda q: q.get("status", {}).get("hard"), what="the quota in force"
+        f"{path}/few", lambda q: q.get("status", {}).get("used"), what="the quota in force"
     )
     return f"{path}/few"
 
