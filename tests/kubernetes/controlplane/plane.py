@@ -144,10 +144,15 @@ class ControlPlane(Access):
                 taken = "address already in use" in str(problem).lower()
                 if not taken or attempt == _PORT_ATTEMPTS:
                     raise
-                while self._parts:
-                    self._parts.pop().stop()
-                for part in ("etcd", "apiserver"):
-                    (self.logs / f"{part}.log").unlink(missing_ok=True)
+                self._forget_attempt()
+
+    def _forget_attempt(self) -> None:
+        while self._parts:
+            self._parts.pop().stop()
+        self.close()
+        self._apis.clear()  # they knock on the port that was taken
+        for part in ("etcd", "apiserver"):
+            (self.logs / f"{part}.log").unlink(missing_ok=True)
 
     def _add(self, part: Daemon) -> Daemon:
         part.start()
@@ -157,6 +162,8 @@ class ControlPlane(Access):
     def _wait_for_apiserver(self) -> None:
         # Every start serves the same certificate, but the first has still to write it.
         def ready() -> bool:
+            if not self.etcd.alive:
+                raise ClusterProblem(f"etcd ended. Its log ends with:\n{self.etcd.last_words()}")
             if not self.ca_file.exists():
                 return False
             with contextlib.suppress(Exception):

@@ -12,6 +12,7 @@ from tests.kubernetes.controlplane.api import Refused
 from tests.kubernetes.controlplane.kubeconfig import User
 from tests.kubernetes.controlplane.kwok import EXIT_CODE, WAITING, exits
 from tests.kubernetes.controlplane.plane import ControlPlane, PlaneOptions
+from tests.kubernetes.controlplane.processes import free_port
 
 BARE = {"controller_manager": False, "scheduler": False, "kwok": False}
 
@@ -43,6 +44,23 @@ def test_a_plane_starts_and_stops_twice_and_leaves_no_listener_and_no_folder() -
         assert not plane.folder.exists()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", plane.port))
+
+
+@pytest.mark.parametrize("taken", ["etcd's clients", "etcd's peers", "the API server"])
+def test_a_plane_whose_port_was_taken_in_between_starts_on_another(
+    monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        ports = [free_port() for _ in range(3)]
+        ports[["etcd's clients", "etcd's peers", "the API server"].index(taken)] = (
+            somebody.getsockname()[1]
+        )
+        monkeypatch.setattr(
+            "tests.kubernetes.controlplane.plane.free_port",
+            lambda: ports.pop(0) if ports else free_port(),
+        )
+        with ControlPlane(PlaneOptions(**BARE)) as plane:
+            assert plane.api.get("/readyz") == "ok"
 
 
 def test_the_api_server_comes_back_on_its_port_with_its_data(
