@@ -18,6 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 
+#: Not the shared generator: a test may seed that, in two workers alike.
+_dice = random.SystemRandom()
+
+
 class ClusterProblem(Exception):
     """A part of the test cluster did not do what it should; the message holds its last words."""
 
@@ -123,7 +127,7 @@ def free_port(address: str = "127.0.0.1") -> int:
     Somebody may take it before it is used: whoever starts a program on it tries again.
     """
     for _ in range(200):
-        port = random.randrange(18000, 32000)
+        port = _dice.randrange(18000, 32000)
         with socket.socket() as probe:
             try:
                 probe.bind((address, port))
