@@ -7,7 +7,7 @@ another revision, so what a pod saw is always exact.
 
 from __future__ import annotations
 
-from regatta.api.job import Intranet, Job, Phase
+from regatta.api.job import Job, Phase
 from regatta.controller import environment, gang, labels
 from regatta.controller.environment import Place
 from regatta.controller.judge import Verdict
@@ -18,7 +18,7 @@ from regatta.controller.removal import remove
 from regatta.controller.scale import first_size, follow_scaling, next_size
 from regatta.controller.summary import summarise
 from regatta.controller.timers import soonest, until_restart
-from regatta.controller.world import PORTS_PER_REPLICA
+from regatta.controller.world import PORTS_PER_REPLICA, meets_by_name
 
 
 def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
@@ -88,7 +88,7 @@ def _environments(job: Job, world: World) -> tuple[NewEnvironment, ...]:
 def _services(job: Job, world: World) -> tuple[NewService, ...]:
     """One headless Service a pod, where peers are reached by name."""
     present = world.children.services
-    if present is None or job.spec.intranet is not Intranet.SERVICE:
+    if present is None or not meets_by_name(job, world.children.names_only):
         return ()
     return tuple(
         NewService(name=replica.name, manifest=_service(job, replica, world))

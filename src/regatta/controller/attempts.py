@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from regatta.api.job import Intranet, Job, JobStatus, Mode, RestartScope, RoleStatus
+from regatta.api.job import Job, JobStatus, Mode, RestartScope, RoleStatus
 from regatta.controller.observe import Replica, spec_size
-from regatta.controller.world import Children
+from regatta.controller.world import Children, meets_by_name
 
 
 def new_attempt_of_all(job: Job, **changes: Any) -> Job:
@@ -53,7 +53,7 @@ def new_attempt_of(job: Job, struck: tuple[Replica, ...], whole_role: bool, **ch
 
 def effective_scope(job: Job, children: Children) -> RestartScope:
     """A part can restart alone only where its address stays the same; else all must."""
-    addresses_stay = children.services is None or job.spec.intranet is Intranet.SERVICE
+    addresses_stay = children.services is None or meets_by_name(job, children.names_only)
     return job.spec.run_policy.restart_scope if addresses_stay else RestartScope.JOB
 
 

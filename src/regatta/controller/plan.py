@@ -32,6 +32,8 @@ class NewPod(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     attempt: int
     revision: int
+    #: Its environment holds names instead of addresses.
+    by_name: bool = False
     #: A complete Kubernetes pod; the local engine runs the same one.
     manifest: dict[str, Any]
 

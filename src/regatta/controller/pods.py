@@ -13,7 +13,7 @@ from regatta.controller import environment, gang, labels
 from regatta.controller.environment import Place
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import NewPod
-from regatta.controller.world import Children
+from regatta.controller.world import Children, meets_by_name
 
 
 def new_pod(job: Job, replica: Replica, world: World) -> NewPod:
@@ -51,6 +51,7 @@ def new_pod(job: Job, replica: Replica, world: World) -> NewPod:
         index=replica.index,
         attempt=attempt,
         revision=revision,
+        by_name=_by_name(job, world.children),
         manifest=gang.join(job, world, replica.role, manifest),
     )
 
@@ -68,7 +69,7 @@ def place_of(job: Job, replica: Replica, children: Children, host: str = "") -> 
 def _spec(job: Job, replica: Replica, children: Children, spec: dict[str, Any]) -> dict[str, Any]:
     spec.setdefault("restartPolicy", "Never")
     spec.setdefault("hostname", replica.name)
-    by_name = job.spec.intranet is Intranet.SERVICE and children.services is not None
+    by_name = _by_name(job, children)
     if by_name:
         spec.setdefault("subdomain", replica.name)
     place = place_of(job, replica, children, host=replica.name if by_name else "")
@@ -78,9 +79,13 @@ def _spec(job: Job, replica: Replica, children: Children, spec: dict[str, Any]) 
     for number, container in enumerate(spec.get("containers") or ()):
         _add_environment(job, place, container)
         container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
-        if number == 0 and job.spec.intranet is not Intranet.POD_IP:
+        if number == 0 and (by_name or job.spec.intranet is not Intranet.POD_IP):
             _declare_port(container, place.port)
     return spec
+
+
+def _by_name(job: Job, children: Children) -> bool:
+    return children.services is not None and meets_by_name(job, children.names_only)
 
 
 def _add_environment(job: Job, place: Place, container: dict[str, Any]) -> None:

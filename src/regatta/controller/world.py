@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from regatta.api.job import Progress
+from regatta.api.job import Intranet, Job, Progress
 
 #: Ports that each replica owns, from its base upwards.
 PORTS_PER_REPLICA = 20
@@ -107,6 +107,8 @@ class Children(msgspec.Struct, frozen=True, kw_only=True):
     environments: frozenset[int] = frozenset()
     #: Names of this job's Services; None on an engine whose replicas need none to be reached.
     services: frozenset[str] | None = None
+    #: Pods' addresses are IPv6, which Paddle cannot read: names take their place in every mode.
+    names_only: bool = False
     ports: Ports = Ports()
     #: False while the engine cannot give the job what its pods must carry, such as ports.
     admitted: bool = True
@@ -115,3 +117,8 @@ class Children(msgspec.Struct, frozen=True, kw_only=True):
     #: The latest progress a replica reported, and the awake clock when it came.
     progress: Progress | None = None
     heartbeat_awake: float | None = None
+
+
+def meets_by_name(job: Job, names_only: bool) -> bool:
+    """On a cluster: peers are given Services' names, which a replaced pod keeps."""
+    return names_only or job.spec.intranet is Intranet.SERVICE

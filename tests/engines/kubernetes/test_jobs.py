@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from regatta.api.job import Intranet
 from regatta.api.problems import InvalidJob
 from regatta.controller.plan import Instant, NewPod
 from regatta.controller.reconcile import reconcile
@@ -35,25 +34,15 @@ def stored(**spec: Any) -> JobDocument:
     return JobDocument.from_json(raw)
 
 
-def first_pods(document: JobDocument, reader: JobReader) -> tuple[NewPod, ...]:
+def first_pods(document: JobDocument) -> tuple[NewPod, ...]:
     children = Children(services=frozenset())
     wall = wall_clock()
-    return reconcile(reader.read(document), children, Instant(wall, wall.timestamp())).pods
-
-
-def test_where_addresses_are_ipv6_peers_are_given_names() -> None:
-    """K17: the environment of such a job was never written, and it waited for ever."""
-    assert JobReader(by_name=True).read(stored()).spec.intranet is Intranet.SERVICE
-
-    pod = first_pods(stored(), JobReader(by_name=True))[0]
-
-    variables = {v["name"]: v.get("value") for v in pod.manifest["spec"]["containers"][0]["env"]}
-    assert variables["POD_IP"] == "j-ps-0"
+    return reconcile(JobReader().read(document), children, Instant(wall, wall.timestamp())).pods
 
 
 def test_no_worker_is_made_to_wait_for_a_servers_port() -> None:
     """K15: with gloo a server opens its port only after all workers have met it."""
-    for pod in first_pods(stored(withGloo=1), JobReader()):
+    for pod in first_pods(stored(withGloo=1)):
         assert "initContainers" not in pod.manifest["spec"]
 
 

@@ -8,10 +8,13 @@ import msgspec
 import pytest
 
 from regatta.api.load import validate_document
+from regatta.controller.plan import Instant
+from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes import slim
 from regatta.engines.kubernetes.hostports import ports_of
 from regatta.engines.kubernetes.observe import Found, children
 from regatta.engines.kubernetes.peers import with_waiting
+from regatta.engines.kubernetes.reconciler import wall_clock
 
 JOB_LABELS = {"paddle-res-type": "worker"}
 OURS = {"kind": "PaddleJob", "name": "job", "uid": "uid-1", "controller": True}
@@ -105,13 +108,9 @@ def test_an_init_container_waits_where_there_are_names_to_wait_for(
     intranet: str, expected: int
 ) -> None:
     """K19: its memory request was a hundredth of a byte, and it had no limits."""
-    from regatta.controller.plan import NewPod
-
-    pod = NewPod(
-        name="job-worker-0", role="worker", index=0, attempt=0, revision=1,
-        manifest={"spec": {"containers": []}},
-    )  # fmt: skip
-    job = a_job(intranet=intranet)
+    job, wall = a_job(intranet=intranet), wall_clock()
+    seen = children(job, Found())
+    pod = reconcile(job, seen, Instant(wall, wall.timestamp())).pods[0]
     made = with_waiting(job, pod, "registry.local/busybox:1")
     found = made["spec"].get("initContainers", [])
     assert len(found) == expected

@@ -15,6 +15,7 @@ would, Failed with DeadlineExceeded; other values are not watched. Finalizers ar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,22 @@ def exits(code: int, *, after: str = "", reason: str = "", message: str = "") ->
     return annotations | {key: value for key, value in optional.items() if value}
 
 
+@dataclass(frozen=True, slots=True)
+class _Network:
+    pod_range: str
+    node_address: str
+
+    def pods(self, seat: int) -> str:
+        return self.pod_range.format(seat)
+
+    def node(self, seat: int) -> str:
+        return self.node_address.format(seat)
+
+
+_V4 = _Network("198.18.{}.0/24", "198.19.128.{}")
+_V6 = _Network("fd98:0:0:{:x}::/64", "fd98:0:0:200::{:x}")
+
+
 class KwokNodes:
     """Makes Node objects. Those with kwok's annotation come alive, others nobody looks after."""
 
@@ -54,12 +71,14 @@ class KwokNodes:
         pods: int = 250,
         prefix: str = "kwok",
         labels: Mapping[str, str] | None = None,
+        ipv6: bool = False,
     ) -> list[str]:
         """Make nodes that kwok plays and wait until all are Ready; returns their names."""
         names = [f"{prefix}-{number}" for number in range(count)]
-        seats = self._free_seats(count)
+        network = _V6 if ipv6 else _V4
+        seats = self._free_seats(count, network)
         for name, seat in zip(names, seats, strict=True):
-            self._post(name, seat, cpu, memory, gpus, pods, labels, PLAYED_BY_KWOK)
+            self._post(name, network, seat, cpu, memory, gpus, pods, labels, PLAYED_BY_KWOK)
         for name in names:
             self._api.wait_for(f"/api/v1/nodes/{name}", _is_ready, what="Ready")
         return names
@@ -72,7 +91,7 @@ class KwokNodes:
         A deleted pod stays terminating on it. The node controller calls it NotReady after
         --node-monitor-grace-period (40 to 50 s), as it would a node whose machine died.
         """
-        self._post(name, self._free_seats(1)[0], cpu, memory, gpus, pods, None, {})
+        self._post(name, _V4, self._free_seats(1, _V4)[0], cpu, memory, gpus, pods, None, {})
         ready = {"type": "Ready", "status": "True", "reason": "Test", "message": "says the test"}
         self._api.patch(
             f"/api/v1/nodes/{name}/status", {"status": {"conditions": [ready]}}, kind="strategic"
@@ -84,12 +103,12 @@ class KwokNodes:
         change = {"metadata": {"annotations": dict.fromkeys(PLAYED_BY_KWOK)}}
         self._api.patch(f"/api/v1/nodes/{name}", change)
 
-    def _free_seats(self, count: int) -> list[int]:
+    def _free_seats(self, count: int, network: _Network) -> list[int]:
         # A node without a pod range takes addresses from the whole range, which are others' too;
         # so ranges are given out here and not left to the controller manager's next round.
         # Seat 0 is the real node's.
         taken = {node["spec"].get("podCIDR") for node in self._api.items("/api/v1/nodes")}
-        seats = [seat for seat in range(1, 250) if _pod_range(seat) not in taken]
+        seats = [seat for seat in range(1, 250) if network.pods(seat) not in taken]
         if len(seats) < count:
             raise ValueError(f"{count} nodes asked for, and there is room for {len(seats)} more")
         return seats[:count]
@@ -97,6 +116,7 @@ class KwokNodes:
     def _post(
         self,
         name: str,
+        network: _Network,
         seat: int,
         cpu: str,
         memory: str,
@@ -118,19 +138,15 @@ class KwokNodes:
                     "annotations": dict(annotations),
                     "labels": {"kubernetes.io/hostname": name, "type": "kwok", **(labels or {})},
                 },
-                "spec": {"podCIDR": _pod_range(seat), "podCIDRs": [_pod_range(seat)]},
+                "spec": {"podCIDR": network.pods(seat), "podCIDRs": [network.pods(seat)]},
                 "status": {
                     "allocatable": resources,
                     "capacity": resources,
                     # One of its own, as machines have: host-network pods are told apart by it.
-                    "addresses": [{"type": "InternalIP", "address": f"198.19.128.{seat}"}],
+                    "addresses": [{"type": "InternalIP", "address": network.node(seat)}],
                 },
             },
         )
-
-
-def _pod_range(seat: int) -> str:
-    return f"198.18.{seat}.0/24"
 
 
 def _is_ready(node: Any) -> bool:

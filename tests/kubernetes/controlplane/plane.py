@@ -22,6 +22,10 @@ from tests.kubernetes.controlplane.processes import ClusterProblem, Daemon, free
 
 POD_RANGE = "198.18.0.0/16"
 SERVICE_RANGE = "198.19.0.0/17"  # kwok nodes have their addresses above it
+#: The same where all is IPv6, from the range that is private to a site.
+POD_RANGE_V6 = "fd98::/56"
+SERVICE_RANGE_V6 = "fd98:0:0:100::/108"
+NODE_ADDRESS_V6 = "fd98:0:0:200::1"
 #: The first address of the service range: what pods know as kubernetes.default.svc.
 API_SERVICE_ADDRESS = "198.19.0.1"
 NODE_ADDRESS = "198.18.255.1"
@@ -43,6 +47,8 @@ class PlaneOptions:
     #: kwok holds a pod that names a ConfigMap in CreateContainerConfigError until it carries this
     #: annotation, as a kubelet does until the ConfigMap exists and the pod is touched.
     barrier_annotation: str | None = None
+    #: Pods, Services and nodes have IPv6 addresses and no others. Only kwok nodes can.
+    ipv6: bool = False
     #: Users beside `admin`; what each may do is for RBAC objects to say.
     users: tuple[User, ...] = ()
     apiserver_args: tuple[str, ...] = ()
@@ -183,6 +189,10 @@ class ControlPlane(Access):
     def _signing_key(self) -> Path:
         return self.folder / "service-accounts.key"
 
+    @property
+    def _service_range(self) -> str:
+        return SERVICE_RANGE_V6 if self.options.ipv6 else SERVICE_RANGE
+
     # The parts
 
     def _daemon(self, name: str, *arguments: str | Path) -> Daemon:
@@ -207,7 +217,7 @@ class ControlPlane(Access):
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self.port}",
-            f"--advertise-address={NODE_ADDRESS}",
+            f"--advertise-address={NODE_ADDRESS_V6 if options.ipv6 else NODE_ADDRESS}",
             "--endpoint-reconciler-type=none",
             f"--cert-dir={self.folder / 'certificates'}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
@@ -215,7 +225,7 @@ class ControlPlane(Access):
             f"--service-account-key-file={self._signing_key}",
             f"--service-account-signing-key-file={self._signing_key}",
             f"--service-account-issuer={_ISSUER}",
-            f"--service-cluster-ip-range={SERVICE_RANGE}",
+            f"--service-cluster-ip-range={self._service_range}",
             "--kubelet-preferred-address-types=InternalIP",
             "--allow-privileged=true",
         ]
@@ -233,8 +243,8 @@ class ControlPlane(Access):
             "--secure-port=0",
             f"--service-account-private-key-file={self._signing_key}",
             f"--root-ca-file={self.ca_file}",
-            f"--cluster-cidr={POD_RANGE}",
-            f"--service-cluster-ip-range={SERVICE_RANGE}",
+            f"--cluster-cidr={POD_RANGE_V6 if self.options.ipv6 else POD_RANGE}",
+            f"--service-cluster-ip-range={self._service_range}",
             "--allocate-node-cidrs=true",
             # Its default, 20 a second, is for clusters whose controllers share an API server.
             "--kube-api-qps=300",

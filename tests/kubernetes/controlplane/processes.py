@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-
 #: Not the shared generator: a test may seed that, in two workers alike.
 _dice = random.SystemRandom()
 

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from regatta.api.job import (
     API_VERSION,
     KIND,
-    Intranet,
     Job,
     JobSpec,
     JobStatus,
@@ -45,9 +44,7 @@ _parts = msgspec.json.Decoder(_Parts).decode
 
 
 class JobReader:
-    def __init__(self, *, by_name: bool = False) -> None:
-        #: Pods' first addresses are IPv6, which Paddle cannot read: their names are used instead.
-        self._by_name = by_name
+    def __init__(self) -> None:
         self._specs: dict[str, tuple[int, JobSpec | InvalidJob]] = {}
 
     @staticmethod
@@ -92,12 +89,9 @@ class JobReader:
         from regatta.api.load import validate_document  # see `make_ready`
 
         try:
-            spec = validate_document(wanted).job.spec
+            return validate_document(wanted).job.spec
         except InvalidJob as invalid:
             return invalid
-        if self._by_name and spec.intranet is Intranet.POD_IP:
-            spec = replace(spec, intranet=Intranet.SERVICE)
-        return spec
 
 
 def stored_status(found: JobDocument) -> JobStatus:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from regatta.api.job import KIND, Intranet, Job
+from regatta.api.job import KIND, Job
 from regatta.controller import labels
 from regatta.controller.observe import pod_name, size_in_effect, spec_size
-from regatta.controller.world import Children, Gangs, Pod, PodPhase
+from regatta.controller.world import Children, Gangs, Pod, PodPhase, meets_by_name
 from regatta.engines.kubernetes import podstate, slim, takeover
 from regatta.engines.kubernetes.hostports import ports_of
 
@@ -32,6 +32,8 @@ class Found(msgspec.Struct, kw_only=True):
     gangs: Gangs = Gangs()
     #: The former operator gave this job's pods their environment.
     former_environment: bool = False
+    #: Pods' first addresses are IPv6.
+    names_only: bool = False
 
 
 def children(job: Job, found: Found) -> Children:
@@ -42,6 +44,7 @@ def children(job: Job, found: Found) -> Children:
         pods=tuple(pods),
         environments=frozenset(_revisions(found)),
         services=frozenset(service.name for service in found.services),
+        names_only=found.names_only,
         ports=ports_of(job),
         gangs=found.gangs,
     )
@@ -108,7 +111,7 @@ def _number(text: str) -> int:
 
 
 def _host(job: Job, pod: slim.Pod, found: Found) -> str | None:
-    if job.spec.intranet is Intranet.SERVICE:
+    if meets_by_name(job, found.names_only):
         return pod.metadata.name if pod.metadata.uid in found.listed else None
     return pod.status.pod_ip or None
 

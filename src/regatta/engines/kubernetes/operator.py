@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import time
 import uuid
@@ -111,7 +112,7 @@ class Operator:
     async def _serve(self, client: KubeClient, caches: Caches) -> None:
         await asyncio.to_thread(JobReader.make_ready)
         await caches.jobs.synced.wait()
-        reader = JobReader(by_name=await _is_ipv6(client))
+        reader = JobReader()
         await reader.read_ahead(list(caches.jobs.store))  # the list of pods takes longer
         await caches.until_synced()
         _log.info("watching %d jobs", len(caches.jobs.store))
@@ -137,7 +138,9 @@ class Operator:
         applier = Applier(
             client, caches, events, self.metrics, clock=clock, init_image=settings.init_image
         )
-        reconciler = Reconciler(client, caches, reader, applier, clock=clock)
+        reconciler = Reconciler(
+            client, caches, reader, applier, names_only=await _is_ipv6(client), clock=clock
+        )
         queue: WorkQueue[str] = WorkQueue(settings.queue, observer=self.metrics)
 
         def changed(key: str) -> None:
@@ -222,5 +225,6 @@ async def _is_ipv6(client: KubeClient) -> bool:
     try:
         answer = await client.get(SERVICES, "kubernetes", namespace="default")
     except KubeError:
-        return False  # not allowed to look, as an operator of one namespace is
+        # Not allowed to look, as an operator of one namespace is. Its own pod was told.
+        return ":" in os.environ.get("KUBERNETES_SERVICE_HOST", "")
     return answer.into(_Service).spec.families[:1] == ("IPv6",)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.job import Intranet, Job
+from regatta.api.job import Job
 from regatta.controller.plan import NewPod
 from regatta.engines.kubernetes.observe import names_needed
 
@@ -18,7 +18,7 @@ _SCRIPT = 'for name in "$@"; do until nslookup "$name" >/dev/null 2>&1; do sleep
 
 def with_waiting(job: Job, pod: NewPod, image: str) -> dict[str, Any]:
     """The pod's manifest, with the init container where there are names to wait for."""
-    if not image or job.spec.intranet is not Intranet.SERVICE:
+    if not image or not pod.by_name:
         return pod.manifest
     spec = pod.manifest["spec"]
     first = {

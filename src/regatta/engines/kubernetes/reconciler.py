@@ -54,6 +54,7 @@ class Reconciler:
         reader: JobReader,
         applier: Applier,
         *,
+        names_only: bool = False,
         clock: Callable[[], float],
         wall: Callable[[], datetime] = wall_clock,
     ) -> None:
@@ -63,6 +64,7 @@ class Reconciler:
         self._applier = applier
         self._clock = clock
         self._wall = wall
+        self._names_only = names_only
         self._memories: dict[str, JobMemory] = {}
 
     def rest(self, key: str) -> float:
@@ -134,6 +136,7 @@ class Reconciler:
                 memory.former_environment = await self._has_former_environment(job)
                 return await self._find(job, memory)
             found.former_environment = memory.former_environment
+        found.names_only = self._names_only
         return found
 
     async def _look_at_strangers(self, job: Job, memory: JobMemory) -> None:
