@@ -178,7 +178,9 @@ def test_whoever_may_edit_or_view_a_namespace_may_do_so_with_its_jobs(
 def test_the_operator_finds_its_rights_sufficient(
     start_plane: Callable[..., ControlPlane],
 ) -> None:
-    plane = start_plane(kwok_nodes=2)
+    # As OpenShift has it: who owns a thing may be said only by those who may change the owner.
+    enforced = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+    plane = start_plane(kwok_nodes=2, apiserver_args=(enforced,))
     plane.kubectl("create", "-f", str(CRD), "-f", str(OPERATOR))
     wait_until_served(plane)
     kubeconfig = plane.service_account_kubeconfig("paddle-system", "paddle-manager-sa")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from regatta.api.job import Job, RoleSpec, RoleStatus
@@ -93,6 +95,7 @@ def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) ->
     places: list[Replica] = []
     for number, (role, spec) in enumerate(job.spec.roles().items()):
         memory = remembered.get(role, RoleStatus())
+        seen, done = {ref.name for ref in memory.refs}, frozenset(memory.done)
         present = size.get(role, 0)
         for index in range(max(spec.replicas, present)):
             pod = ours.get((role, index))
@@ -101,7 +104,7 @@ def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) ->
             if pod is not None and pod.phase.over and index >= present:
                 pod = None  # it ended while it waited for the others; another takes its place
             numbers = (ordinal_of(job, role, index), number)
-            places.append(_replica(job, role, index, numbers, spec, pod, memory))
+            places.append(_replica(job, role, index, numbers, spec, pod, seen, done))
     return places
 
 
@@ -144,12 +147,12 @@ def _replica(
     numbers: tuple[int, int],
     spec: RoleSpec,
     pod: Pod | None,
-    memory: RoleStatus,
+    seen_before: Collection[str],
+    done_before: Collection[int],
 ) -> Replica:
     name = pod_name(job, role, index)
     succeeded = pod is not None and pod.phase is PodPhase.SUCCEEDED and not pod.stopping
-    done = succeeded or index in memory.done
-    seen = any(ref.name == name for ref in memory.refs)
+    done = succeeded or index in done_before
     return Replica(
         role=role,
         index=index,
@@ -159,5 +162,5 @@ def _replica(
         spec=spec,
         pod=pod,
         done=done,
-        vanished=pod is None and seen and not done,
+        vanished=pod is None and name in seen_before and not done,
     )

@@ -14,8 +14,11 @@ would, Failed with DeadlineExceeded; other values are not watched. Finalizers ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ EXIT_MESSAGE = f"{PREFIX}/exit-message"
 WAITING = f"{PREFIX}/waiting"
 
 _STAGES = Path(__file__).with_name("kwok-stages.yaml")
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 PLAYED_BY_KWOK = {"kwok.x-k8s.io/node": "fake"}
 
 
@@ -98,10 +102,26 @@ class KwokNodes:
         )
         return name
 
-    def stop_playing(self, name: str) -> None:
-        """Take a node from kwok, as if its machine died: its pods stay as they are."""
-        change = {"metadata": {"annotations": dict.fromkeys(PLAYED_BY_KWOK)}}
-        self._api.patch(f"/api/v1/nodes/{name}", change)
+    @contextlib.contextmanager
+    def kept_alive(self, name: str) -> Iterator[None]:
+        """Renew a node's Lease for as long as this lasts, as its kubelet would; then it is dead."""
+        over = threading.Event()
+        lease = {"metadata": {"name": name}, "spec": {"holderIdentity": name}}
+        self._api.create(_LEASES, lease)
+
+        def renew() -> None:
+            while not over.wait(1):
+                now = datetime.now(UTC).isoformat(timespec="microseconds")
+                self._api.patch(f"{_LEASES}/{name}", {"spec": {"renewTime": now}})
+            self._api.close()
+
+        kubelet = threading.Thread(target=renew)
+        kubelet.start()
+        try:
+            yield
+        finally:
+            over.set()
+            kubelet.join()
 
     def _free_seats(self, count: int, network: _Network) -> list[int]:
         # A node without a pod range takes addresses from the whole range, which are others' too;

@@ -54,6 +54,7 @@ class PlaneOptions:
     apiserver_args: tuple[str, ...] = ()
     controller_manager_args: tuple[str, ...] = ()
     scheduler_args: tuple[str, ...] = ()
+    kwok_args: tuple[str, ...] = ()
 
 
 class ControlPlane(Access):
@@ -279,6 +280,7 @@ class ControlPlane(Access):
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
             f"--node-ip={NODE_ADDRESS}",
             f"--cidr={POD_RANGE}",
+            *self.options.kwok_args,
         )
 
 

@@ -116,3 +116,38 @@ def test_an_api_server_that_restarts_is_found_again(left: Jobs, tmp_path: Path) 
         proxy.restore()
         status = left.wait_for_phase("job", "Failed", seconds=120)
         assert status["failure"]["pod"] == "job-worker-0"
+
+
+def test_a_restart_is_on_record_before_any_pod_is_taken_down(left: Jobs, tmp_path: Path) -> None:
+    """Else an operator that dies in between has lost the count, and the reason with the pod."""
+    with (
+        FaultProxy(left.plane.admin_kubeconfig, tmp_path) as proxy,
+        RunningOperator(proxy.kubeconfig, namespace=left.namespace, **PATIENCE),
+    ):
+        left.create(a_job("job").workers(2).policy(backoffLimit=1))
+        left.wait_for_phase("job", "Running")
+        before = {name: pod["metadata"]["uid"] for name, pod in left.pods("job").items()}
+        refusal = proxy.add(
+            Rule(Refuse(500, "InternalError"), method="PUT|PATCH", path="/status", times=None)
+        )
+        left.ends("job-worker-0", 3, message="out of luck")
+        deadline = time.monotonic() + 60
+        while refusal.struck < 3:
+            assert time.monotonic() < deadline, "no status was tried"
+            time.sleep(0.05)
+        present = {name: pod["metadata"]["uid"] for name, pod in left.pods("job").items()}
+        assert present == before, "nothing is deleted or created that is not on record"
+        proxy.clear()
+        status = left.wait("job", lambda s: s.get("restarts") == 1, "a counted restart")
+        assert status["attempt"] == 1
+        assert left.wait_for_phase("job", "Running")["restarts"] == 1
+
+
+def test_pods_of_others_are_not_even_asked_for(left: Jobs, tmp_path: Path) -> None:
+    with FaultProxy(left.plane.admin_kubeconfig, tmp_path) as proxy:
+        every = r"/(pods|services|configmaps)\?"
+        ours = proxy.add(Rule(SlowParts(0), "GET", every + ".*labelSelector=", times=None))
+        all_of_them = proxy.add(Rule(SlowParts(0), "GET", every, times=None))
+        run_a_job(left, proxy)
+        assert ours.struck > 0
+        assert all_of_them.struck == 0

@@ -103,6 +103,14 @@ def test_host_workers_stand_on_different_nodes_and_servers_have_other_ports(jobs
     assert all(pod["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet" for pod in workers)
 
 
+def test_host_workers_that_outnumber_the_nodes_say_why_they_wait(jobs: Jobs) -> None:
+    nodes = len(jobs.api.items("/api/v1/nodes"))
+    jobs.create(a_job("wide").workers(nodes + 1).spec(intranet="Host"))
+    status = jobs.wait("wide", lambda s: "port" in s.get("message", ""), "why it waits")
+    assert status["phase"] in ("Pending", "Starting")
+    assert "free ports" in status["message"]
+
+
 def test_a_heter_job_has_the_names_that_paddle_reads(jobs: Jobs) -> None:
     """K18: Paddle's role maker wants HETER_TRAINER and its own list."""
     jobs.create(a_job("mixed").with_ps(1).role("heter", 1).workers(1))

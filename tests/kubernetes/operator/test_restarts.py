@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kubernetes.conftest import StartPlane
 from tests.kubernetes.operator.builders import a_job
-from tests.kubernetes.operator.running import Jobs
+from tests.kubernetes.operator.conftest import install_crd
+from tests.kubernetes.operator.running import Jobs, RunningOperator
 
 
 def uids(jobs: Jobs, name: str) -> dict[str, str]:
@@ -94,48 +96,54 @@ def test_a_container_killed_for_memory_is_told_by_its_reason(jobs: Jobs) -> None
     assert status["failure"]["exitCode"] == 137
 
 
-def test_a_job_on_a_dead_node_gets_new_pods_elsewhere(jobs: Jobs) -> None:
+def test_a_job_on_a_dead_node_gets_new_pods_elsewhere(start_plane: StartPlane) -> None:
     """The pod stays Running with a deletionTimestamp for good: only a forced removal frees it."""
-    node = jobs.plane.nodes.create_unmanaged(f"dead-{jobs.namespace}", cpu="999")
-    try:
-        jobs.api.wait_for(
-            f"/api/v1/nodes/{node}", lambda n: not n["spec"].get("taints"), what="no taints"
-        )
-        job = (
-            a_job("job")
-            .workers(2)
-            .pod(
-                "worker",
-                affinity={
-                    "nodeAffinity": {
-                        "preferredDuringSchedulingIgnoredDuringExecution": [
-                            {
-                                "weight": 100,
-                                "preference": {
-                                    "matchFields": [
-                                        {"key": "metadata.name", "operator": "In", "values": [node]}
-                                    ]
-                                },
-                            }
-                        ]
-                    }
-                },
+    plane = start_plane(
+        controller_manager_args=("--node-monitor-grace-period=15s", "--node-monitor-period=1s"),
+        kwok_args=("--node-lease-duration-seconds=8",),
+    )
+    install_crd(plane)
+    jobs = Jobs(plane, plane.create_namespace("team"))
+    unreachable = {
+        "key": "node.kubernetes.io/unreachable",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 1,  # five minutes if nobody says so
+    }
+    job = a_job("job").workers(2).pod("worker", tolerations=[unreachable])
+    with RunningOperator(plane.admin_kubeconfig):
+        node = plane.nodes.create_unmanaged("dying")
+        with plane.nodes.kept_alive(node):
+            jobs.create(job)
+            before = jobs.wait_for_pods(
+                "job",
+                lambda pods: sum("nodeName" in p["spec"] for p in pods.values()) == 2,
+                "placed pods",
             )
-        )
-        jobs.create(job)
-        pods = jobs.wait_for_pods(
-            "job",
-            lambda p: len(p) == 2 and all(q["spec"].get("nodeName") for q in p.values()),
-            "placed pods",
-        )
-        stuck = [n for n, p in pods.items() if p["spec"]["nodeName"] == node]
-        assert stuck
-        jobs.api.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
-        for name in stuck:  # what the taint manager would do five minutes later
-            jobs.api.delete(f"{jobs.core}/pods/{name}")
-        jobs.wait_for_phase("job", "Running", seconds=90)
-        now = jobs.pods("job")
-        assert all(p["spec"]["nodeName"] != node for p in now.values())
-        assert all(now[n]["metadata"]["uid"] != pods[n]["metadata"]["uid"] for n in stuck)
-    finally:
-        jobs.api.delete(f"/api/v1/nodes/{node}")
+            for number, name in enumerate(before, start=1):  # what its kubelet would say
+                address = f"198.18.250.{number}"
+                running = {
+                    "phase": "Running",
+                    "podIP": address,
+                    "podIPs": [{"ip": address}],
+                    "containerStatuses": [
+                        {
+                            "name": "paddle",
+                            "ready": True,
+                            "restartCount": 0,
+                            "image": "x",
+                            "imageID": "x",
+                            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+                        }
+                    ],
+                }
+                jobs.api.patch(f"{jobs.core}/pods/{name}/status", {"status": running})
+            jobs.wait_for_phase("job", "Running")
+            plane.nodes.create(2)
+        status = jobs.wait("job", lambda s: s.get("attempt") == 1, "another attempt", seconds=120)
+        assert status.get("restarts", 0) == 0, "a lost node is nobody's failure"
+        stuck = jobs.pods("job")["job-worker-0"]
+        assert stuck["metadata"]["uid"] == before["job-worker-0"]["metadata"]["uid"]
+        assert stuck["metadata"]["deletionTimestamp"], "its node will never let it go"
+        jobs.wait_for_phase("job", "Running", seconds=120)
+        assert all(p["spec"]["nodeName"] != node for p in jobs.pods("job").values())
