@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
 
 from tests.doors import Regatta, Terminal, eventually, shell_job
@@ -34,6 +37,22 @@ def test_a_second_ctrl_c_stops_the_job(
     assert window.end() == 3
     assert f"Stopping job {name}." in window.seen
     assert regatta.client.get("default", name).status.phase == "Aborted"
+
+
+def test_ctrl_c_before_the_answer_says_that_the_job_may_be_there(fresh: Regatta, name: str) -> None:
+    fresh("get")
+    pid = fresh.client.server().pid
+    os.kill(pid, signal.SIGSTOP)
+    window = Terminal(fresh, "run", fresh.write(shell_job(name, FOREVER)))
+    try:
+        time.sleep(1)  # nothing on the screen tells that the request is under way
+        window.press_ctrl_c()
+        assert window.end() == 130
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        window.close()
+    assert "it may have arrived" in window.seen
+    assert "regatta get" in window.seen
 
 
 def test_ctrl_c_in_logs_leaves_the_job_alone(

@@ -15,9 +15,10 @@ from typing import Any
 
 import click
 
+from regatta.cli.explain import show_problems
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
-from regatta.engines.base import Submission
+from regatta.engines.base import Accepted, Submission
 from regatta.engines.local.variables import inherited
 
 #: Tried in this order when a folder is given.
@@ -109,6 +110,20 @@ def make_submission(settings: Settings, options: Mapping[str, Any]) -> Submissio
         python=_interpreter(options["python"]),
         runtime=options["runtime"],
     )
+
+
+def hand_in(settings: Settings, submission: Submission) -> Accepted:
+    """Submit it, and show what is worth a warning."""
+    try:
+        accepted = settings.connect().submit(submission)
+    except KeyboardInterrupt:
+        raise Stop(
+            Exit.DETACHED,
+            f"interrupted while {submission.source} was being submitted; it may have arrived",
+            "`regatta get` shows whether it did, and `regatta stop` ends it.",
+        ) from None
+    show_problems(accepted.warnings, settings)
+    return accepted
 
 
 def _refuse_local_options(options: Mapping[str, Any]) -> None:

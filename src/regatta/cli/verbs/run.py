@@ -8,8 +8,7 @@ import click
 
 from regatta.cli.attached import Attached
 from regatta.cli.dryrun import show_dry_run
-from regatta.cli.explain import show_problems
-from regatta.cli.jobfile import DryRun, make_submission, submission_options
+from regatta.cli.jobfile import DryRun, hand_in, make_submission, submission_options
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import output_option
 from regatta.cli.overview import plan_lines
@@ -36,8 +35,7 @@ def command(settings: Settings, /, detach: bool, output: str | None, **options: 
     if dry_run:
         show_dry_run(dry_run, submission, output, settings)
         return Exit.OK
-    accepted = settings.connect().submit(submission)
-    show_problems(accepted.warnings, settings)
+    accepted = hand_in(settings, submission)
     print("\n".join(plan_lines(accepted.job, settings.paint)), end="\n\n", flush=True)
     if detach:
         job = accepted.job

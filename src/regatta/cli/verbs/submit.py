@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from regatta.cli.dryrun import show_dry_run
-from regatta.cli.explain import show_problems
-from regatta.cli.jobfile import DryRun, make_submission, submission_options
+from regatta.cli.jobfile import DryRun, hand_in, make_submission, submission_options
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import dump, output_option, plain
 from regatta.cli.overview import ending_lines
@@ -32,8 +31,7 @@ def command(settings: Settings, /, wait: bool, output: str | None, **options: An
     if dry_run:
         show_dry_run(dry_run, submission, output, settings)
         return Exit.OK
-    accepted = settings.connect().submit(submission)
-    show_problems(accepted.warnings, settings)
+    accepted = hand_in(settings, submission)
     job = accepted.job
     if output:
         print(dump(plain(job), output), flush=True)
