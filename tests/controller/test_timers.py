@@ -1,0 +1,51 @@
+"""Deadlines and hang timeouts, and the clocks they are counted by."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from regatta.api.job import Phase
+from tests.controller.builders import a_job, a_scene
+
+
+def test_a_deadline_counts_from_when_the_gang_was_placed() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(active_deadline_seconds=60))
+    scene.tick()
+    scene.tick(1000)  # waiting in a queue
+    scene.run()
+    assert scene.job.status.phase is Phase.RUNNING
+    assert scene.tick(59).look_again == 1
+
+    plan = scene.tick(1)
+
+    assert scene.job.status.reason == "DeadlineExceeded"
+    assert [ref.name for ref in plan.stop] == ["j-worker-0"]
+
+
+def test_time_asleep_does_not_count_towards_the_deadline() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(active_deadline_seconds=60)).run()
+    status = scene.job.status
+    assert status.started_awake is not None
+
+    scene.job = replace(scene.job, status=replace(status, started_awake=status.started_awake + 500))
+    scene.tick(520)
+
+    assert scene.job.status.phase is Phase.RUNNING
+
+
+def test_a_silent_job_is_hung_after_its_timeout() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(hang_timeout_seconds=30)).run()
+    assert scene.tick(10).look_again == 20
+
+    scene.tick(20)
+
+    assert (scene.job.status.phase, scene.job.status.reason) == (Phase.FAILED, "Hung")
+
+
+def test_a_heartbeat_puts_the_hang_timeout_off() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(hang_timeout_seconds=30)).run()
+    scene.children = replace(scene.children, heartbeat_awake=25.0)
+
+    scene.tick(50)
+
+    assert scene.job.status.phase is Phase.RUNNING
