@@ -108,14 +108,15 @@ async def test_many_at_once_make_one_leader(plane: ControlPlane, namespace: str)
     assert [line.split()[1] for line in book] == ["begins", "ends"] * 6
 
 
+@pytest.mark.parametrize("settings", [QUICK, LeaderSettings()], ids=["quick", "by default"])
 @in_a_loop
 async def test_a_leader_that_is_cut_off_stops_before_another_begins(
-    proxy: FaultProxy, plane: ControlPlane, namespace: str
+    proxy: FaultProxy, plane: ControlPlane, namespace: str, settings: LeaderSettings
 ) -> None:
     book: list[str] = []
-    a = Contender("a", proxy.kubeconfig, namespace, book)
+    a = Contender("a", proxy.kubeconfig, namespace, book, settings)
     await eventually(lambda: book == ["a begins"])
-    b = Contender("b", plane.admin_kubeconfig, namespace, book)
+    b = Contender("b", plane.admin_kubeconfig, namespace, book, settings)
     await eventually(lambda: b.elector.holder == "a")
     proxy.freeze()
     with pytest.raises(LeadershipLost, match=r"a lost the lease .*/operator: not renewed for"):

@@ -112,11 +112,11 @@ class Operator:
     async def _serve(self, client: KubeClient, caches: Caches) -> None:
         await asyncio.to_thread(JobReader.make_ready)
         await caches.jobs.synced.wait()
-        reader = JobReader()
+        reader, names_only = JobReader(), await _is_ipv6(client)
         await reader.read_ahead(list(caches.jobs.store))  # the list of pods takes longer
         await caches.until_synced()
         _log.info("watching %d jobs", len(caches.jobs.store))
-        await self._elected(client, lambda: self._lead(client, caches, reader))
+        await self._elected(client, lambda: self._lead(client, caches, reader, names_only))
 
     async def _elected(self, client: KubeClient, lead: Callable[[], Awaitable[None]]) -> None:
         settings = self.settings
@@ -132,15 +132,15 @@ class Operator:
         )
         await elector.run(lead)
 
-    async def _lead(self, client: KubeClient, caches: Caches, reader: JobReader) -> None:
+    async def _lead(
+        self, client: KubeClient, caches: Caches, reader: JobReader, names_only: bool
+    ) -> None:
         settings, clock = self.settings, time.monotonic
         events = EventRecorder(client, instance=self.identity)
         applier = Applier(
             client, caches, events, self.metrics, clock=clock, init_image=settings.init_image
         )
-        reconciler = Reconciler(
-            client, caches, reader, applier, names_only=await _is_ipv6(client), clock=clock
-        )
+        reconciler = Reconciler(client, caches, reader, applier, names_only=names_only, clock=clock)
         queue: WorkQueue[str] = WorkQueue(settings.queue, observer=self.metrics)
 
         def changed(key: str) -> None:
