@@ -138,7 +138,7 @@ async def test_pods_are_found_by_their_job_and_by_their_owner(
         )
         made = await client.create(PODS, body, namespace=namespace)
         await client.create(PODS, a_pod("stranger"), namespace=namespace)
-        await informer.wait_until_seen(made.identity.resource_version)
+        await eventually(lambda: informer.has_seen(made.identity.resource_version))
         (pod,) = informer.store.by("job", f"{namespace}/mnist")
         assert [pod] == list(informer.store.by("owner", uid)) == list(informer.store)
         assert pod.spec.containers[0].name == "main"
@@ -163,10 +163,28 @@ async def test_a_write_is_seen_when_the_watch_has_passed_it(
             body = a_config_map(f"m-{number}", labels=OURS)
             made = await client.create(CONFIG_MAPS, body, namespace=namespace)
             version = made.identity.resource_version
-            await seen.informer.wait_until_seen(version)
+            await eventually(lambda version=version: seen.informer.has_seen(version))  # type: ignore[misc]
             assert f"m-{number}" in seen.names
-            assert seen.informer.has_seen(version)
             assert not seen.informer.has_seen(str(int(version) + 10**6))
+
+
+@in_a_loop
+async def test_what_was_seen_stays_seen_while_the_watch_is_begun_anew(
+    proxy: FaultProxy, plane: ControlPlane, namespace: str
+) -> None:
+    """Else a job whose write was seen long ago would wait for it once more."""
+    make(plane, namespace, "a")
+    async with (
+        watched(proxy.kubeconfig, namespace) as seen,
+        connect(plane.admin_kubeconfig) as client,
+    ):
+        made = await client.create(CONFIG_MAPS, a_config_map("b", labels=OURS), namespace=namespace)
+        await eventually(lambda: seen.informer.has_seen(made.identity.resource_version))
+        rule = proxy.add(Rule(Refuse(410, "Expired"), path=WATCH, times=None))
+        again = proxy.add(Rule(Refuse(500, "InternalError"), path="/configmaps", times=None))
+        proxy.drop_connections()
+        await eventually(lambda: rule.struck and again.struck)
+        assert seen.informer.has_seen(made.identity.resource_version)
 
 
 @in_a_loop

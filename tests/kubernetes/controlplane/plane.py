@@ -155,7 +155,7 @@ class ControlPlane(Access):
 
     def _forget_attempt(self) -> None:
         while self._parts:
-            self._parts.pop().stop()
+            self._parts.pop().kill()
         self.close()
         self._apis.clear()  # they knock on the port that was taken
         for part in ("etcd", "apiserver"):

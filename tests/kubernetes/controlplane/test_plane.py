@@ -50,7 +50,8 @@ def test_a_plane_starts_and_stops_twice_and_leaves_no_listener_and_no_folder() -
 def test_a_plane_whose_port_was_taken_in_between_starts_on_another(
     monkeypatch: pytest.MonkeyPatch, taken: str
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as somebody:
+    with socket.socket() as somebody:
+        somebody.bind(("127.0.0.1", 0))
         ports = [free_port() for _ in range(3)]
         ports[["etcd's clients", "etcd's peers", "the API server"].index(taken)] = (
             somebody.getsockname()[1]

@@ -15,8 +15,6 @@ What it promises, whatever the network does:
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
 import logging
 import random
 import time
@@ -100,12 +98,12 @@ class Informer(Generic[T]):
         self._labels = label_selector
         self._fields = field_selector
         self._settings = settings
-        #: Up to where the store knows everything; empty when only a list can tell.
+        #: From where the watch goes on; empty when only a list can tell.
         self._position = ""
+        #: Up to where the store knows everything. A watch that breaks takes nothing of that away.
+        self._known = -1
         self._listed_at = 0.0
         self._backoff = Backoff(settings.first_pause_seconds, settings.longest_pause_seconds)
-        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._numbers = itertools.count()
 
     def on_change(self, handler: Handler[T]) -> None:
         """Called in the order of events, while the store already shows the new state. It must be
@@ -116,22 +114,9 @@ class Informer(Generic[T]):
     def store(self) -> Store[T]:
         return self._mirror.store
 
-    @property
-    def position(self) -> str:
-        return self._position
-
     def has_seen(self, resource_version: str) -> bool:
         """Whether the store shows everything up to this write."""
-        return bool(self._position) and int(self._position) >= int(resource_version)
-
-    async def wait_until_seen(self, resource_version: str) -> None:
-        """Returns when `has_seen`. Give it a timeout: a cluster restored from a backup counts
-        anew."""
-        if self.has_seen(resource_version):
-            return
-        seen: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiters, (int(resource_version), next(self._numbers), seen))
-        await seen
+        return self._known >= int(resource_version)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -254,8 +239,4 @@ class Informer(Generic[T]):
         self._reached(thing.metadata.resource_version)
 
     def _reached(self, resource_version: str) -> None:
-        self._position = resource_version
-        while self._waiters and self._waiters[0][0] <= int(resource_version):
-            _, _, seen = heapq.heappop(self._waiters)
-            if not seen.done():
-                seen.set_result(None)
+        self._position, self._known = resource_version, int(resource_version)
