@@ -22,6 +22,7 @@ from regatta.api.job import (
     document,
 )
 from regatta.api.load import load_job, validate_document
+from regatta.engines.kubernetes.stored import read_spec
 from tests.deploy.conftest import ROOT
 from tests.deploy.jobs import a_job, jobs_path, role, task
 from tests.kubernetes.controlplane.api import Refused
@@ -80,6 +81,7 @@ def test_kubectl_apply_takes_a_file_and_the_job_reads_as_it_did(
     plane.kubectl("-n", namespace, "apply", "-f", "-", input=text)
     found = plane.api.get(jobs_path(namespace, job.name))
     assert validate_document(found).job.spec == job.spec
+    assert read_spec(found["spec"]) == job.spec, "without judgement it reads the same"
 
 
 def test_defaults_are_filled_in_where_a_field_has_one_spelling(

@@ -18,7 +18,7 @@ from regatta.engines.kubernetes.slim import JobDocument
 TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "x", "command": ["true"]}]}}
 
 
-def stored(**spec: Any) -> JobDocument:
+def stored(status: dict[str, Any] | None = None, **spec: Any) -> JobDocument:
     raw = msgspec.json.encode(
         {
             "apiVersion": "batch.paddlepaddle.org/v1",
@@ -29,6 +29,7 @@ def stored(**spec: Any) -> JobDocument:
                 "worker": {"replicas": 1, "template": TEMPLATE},
                 **spec,
             },
+            "status": status or {},
         }
     )
     return JobDocument.from_json(raw)
@@ -50,3 +51,20 @@ def test_a_field_of_another_project_is_named_not_dropped() -> None:
     """K23: sampleSetRef changed affinities and volumes of every role behind the user's back."""
     with pytest.raises(InvalidJob, match="sampleSetRef"):
         JobReader().read(stored(sampleSetRef={"name": "s", "mountPath": "/data"}))
+
+
+def test_a_job_that_runs_is_not_judged_anew_when_the_operator_is_upgraded() -> None:
+    running = {
+        "phase": "Running",
+        "observedGeneration": 1,
+        "conditions": [{"type": "Admitted", "status": "True"}],
+    }
+    of_older_rules = {"sampleSetRef": {"name": "s", "mountPath": "/data"}}
+    assert JobReader().read(stored(running, **of_older_rules)).spec.replicas == 2
+
+    edited = {**running, "observedGeneration": 0}
+    formers = {**running, "conditions": []}
+    refused = {**running, "reason": "InvalidSpec"}
+    for status in (edited, formers, refused):
+        with pytest.raises(InvalidJob):
+            JobReader().read(stored(status, **of_older_rules))

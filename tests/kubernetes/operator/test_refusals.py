@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.kubernetes.controlplane.api import Refused
@@ -92,7 +94,15 @@ def test_a_job_from_before_the_rules_is_told_and_harms_nobody(
     finally:
         swap[0]["value"] = schema
         jobs.api.patch(crd, swap, kind="json")
+        _until_refused(jobs, a_job("1abc").workers(1).document())
     assert operator.failure is None
+
+
+def _until_refused(jobs: Jobs, document: dict) -> None:
+    deadline = time.monotonic() + 60
+    while jobs.api.raw("POST", f"{jobs.path}?dryRun=All", document)[0] == 201:
+        assert time.monotonic() < deadline, "the strict schema never came back into force"
+        time.sleep(0.05)
 
 
 def _until_accepted(jobs: Jobs, document: dict) -> None:

@@ -17,6 +17,7 @@ from regatta.controller import labels
 from regatta.controller.gang import VOLCANO
 from regatta.controller.world import Gangs, PodGroup
 from regatta.engines.kubernetes import slim
+from regatta.engines.kubernetes.annotations import RELEASED, STOPPED
 from regatta.engines.kubernetes.backoff import Backoff
 from regatta.engines.kubernetes.client import KubeClient
 from regatta.engines.kubernetes.errors import KubeError
@@ -82,7 +83,7 @@ class Caches:
         self.groups: dict[str, Informer[slim.PodGroup]] = {}
         self._discovered = asyncio.Event()
         self.jobs.on_change(lambda old, new: self._changed((new or old).metadata.key))  # type: ignore[union-attr]
-        self.pods.on_change(_share_words)
+        self.pods.on_change(_slim_down)
         self.pods.on_change(self._child_changed)
         self.endpoints.on_change(self._child_changed)
         for informer in (self.services, self.environments):
@@ -234,17 +235,26 @@ class Caches:
         )
 
 
-def _share_words(old: slim.Pod | None, new: slim.Pod | None) -> None:
-    """Ten thousand pods have the same few label names and values: each is kept once.
+#: All that is asked of a pod's labels and annotations, here and in `observe` and `podstate`.
+_READ = frozenset(
+    {
+        *(labels.JOB, labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.REVISION),
+        *(labels.UPSTREAM_ROLE, RELEASED, STOPPED),
+    }
+)
 
-    Worth a kilobyte for every pod; the decoder itself shares only short keys.
+
+def _slim_down(old: slim.Pod | None, new: slim.Pod | None) -> None:
+    """Of its labels and annotations a pod keeps those that we read, and each word is kept once.
+
+    Worth a kilobyte for every pod, and more where others write long ones on it.
     """
     if new is None:
         return
     for words in (new.metadata.labels, new.metadata.annotations):
-        shared = {sys.intern(key): sys.intern(value) for key, value in words.items()}
+        kept = {sys.intern(k): sys.intern(v) for k, v in words.items() if k in _READ}
         words.clear()
-        words.update(shared)
+        words.update(kept)
 
 
 def _jobs_of(metadata: slim.Metadata) -> Iterable[str]:

@@ -41,6 +41,8 @@ LEASE = "b2a304f2.paddlepaddle.org"
 
 #: A look that has not ended by then never will: the process is not healthy.
 STUCK = 300.0
+#: A new leader has looked at every job by then, and has time for what the next one will need.
+SETTLED = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +112,6 @@ class Operator:
                 await asyncio.gather(*work, return_exceptions=True)
 
     async def _serve(self, client: KubeClient, caches: Caches) -> None:
-        await asyncio.to_thread(JobReader.make_ready)
         await caches.jobs.synced.wait()
         reader, names_only = JobReader(), await _is_ipv6(client)
         await reader.read_ahead(list(caches.jobs.store))  # the list of pods takes longer
@@ -156,6 +157,7 @@ class Operator:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(settings.concurrency):
                     workers.create_task(self._work(queue, reconciler))
+                workers.create_task(_make_ready())
         finally:
             caches.on_change(lambda key: None)
             self._leading = False
@@ -218,6 +220,11 @@ class Operator:
     def _ready(self) -> Page:
         synced = self._caches is not None and self._caches.synced
         return said(synced, "the caches are not filled yet")
+
+
+async def _make_ready() -> None:
+    await asyncio.sleep(SETTLED)
+    await asyncio.to_thread(JobReader.make_ready)
 
 
 async def _is_ipv6(client: KubeClient) -> bool:

@@ -10,11 +10,15 @@ from typing import Any
 
 import msgspec
 
-from regatta.api.job import Intranet, Job, JobSpec, Mode, mode_of_roles
+from regatta.api.job import Job, JobSpec, Mode
 from regatta.engines.kubernetes.slim import JobDocument
-from regatta.engines.kubernetes.stored import job_metadata, read_status
-
-_ROLES = ("ps", "worker", "heter")
+from regatta.engines.kubernetes.stored import (
+    ROLES,
+    complete,
+    job_metadata,
+    read_spec,
+    read_status,
+)
 
 
 class _Parts(msgspec.Struct, frozen=True):
@@ -37,38 +41,12 @@ def read_job(found: JobDocument | bytes) -> Job:
 
 
 def _spec(written: dict[str, Any]) -> JobSpec:
-    spec = {key: value for key, value in written.items() if value is not None}
-    alias = spec.pop("cleanPolicy", None)
-    if alias is not None:
-        spec.setdefault("cleanPodPolicy", alias)
-    if spec.get("intranet") == "HostNetwork":
-        spec["intranet"] = Intranet.HOST.value
-    spec.setdefault("mode", _mode(spec).value)
-    spec |= {role: _role(spec[role]) for role in _ROLES if role in spec}
-    spec["tasks"] = [_role(task) for task in spec.get("tasks") or ()]
     try:
-        return msgspec.convert(spec, JobSpec, strict=False)
+        return read_spec(written)
     except msgspec.ValidationError:
-        kept = {key: spec[key] for key in ("mode", *_ROLES) if key in spec}
+        spec = complete(written)
+        kept = {key: spec[key] for key in ("mode", *ROLES) if key in spec}
         try:
             return msgspec.convert(kept, JobSpec, strict=False)
         except msgspec.ValidationError:
             return JobSpec(mode=Mode.SINGLE)
-
-
-def _role(written: Any) -> Any:
-    if not isinstance(written, dict):
-        return written
-    role = {key: value for key, value in written.items() if value is not None}
-    return {"replicas": 1, "template": {}, **role}
-
-
-def _mode(spec: dict[str, Any]) -> Mode:
-    worker = spec.get("worker")
-    replicas = worker.get("replicas") if isinstance(worker, dict) else 1
-    return mode_of_roles(
-        tasks=bool(spec.get("tasks")),
-        ps="ps" in spec,
-        heter="heter" in spec,
-        workers=replicas if isinstance(replicas, int) else 1,
-    )
