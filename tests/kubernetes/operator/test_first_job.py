@@ -122,17 +122,6 @@ def test_a_heter_job_has_the_names_that_paddle_reads(jobs: Jobs) -> None:
     assert jobs.status("mixed")["mode"] == "Heter"
 
 
-def test_servers_are_asked_for_before_workers(jobs: Jobs) -> None:
-    """K12: roles came in a random order."""
-    jobs.create(a_job("wide").with_ps(3).workers(3))
-    jobs.wait_for_phase("wide", "Running")
-    pods = jobs.pods("wide")
-    versions = {name: pod["metadata"]["creationTimestamp"] for name, pod in pods.items()}
-    assert max(v for n, v in versions.items() if "-ps-" in n) <= max(
-        v for n, v in versions.items() if "-worker-" in n
-    )
-
-
 def test_pods_say_which_job_role_and_index_they_are(jobs: Jobs) -> None:
     """K21: no label carried the job's name."""
     jobs.create(a_job("wide").with_ps(1).workers(2))

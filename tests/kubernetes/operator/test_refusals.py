@@ -37,6 +37,18 @@ def test_a_quota_that_refuses_pods_is_told_and_tried_again(jobs: Jobs) -> None:
     assert len(refusals) == 1, "one event for each thing said"
 
 
+def test_where_room_is_short_servers_come_before_workers(
+    left: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K12: roles came in a random order."""
+    monkeypatch.setattr("regatta.engines.kubernetes.creating.IN_FLIGHT", 1)
+    quota(left, 3)
+    with RunningOperator(left.plane.admin_kubeconfig, namespace=left.namespace):
+        left.create(a_job("wide").with_ps(3).workers(3))
+        left.wait("wide", lambda s: s.get("reason") == "CreateRefused", "the refusal")
+        assert list(left.pods("wide")) == ["wide-ps-0", "wide-ps-1", "wide-ps-2"]
+
+
 def test_a_misspelt_field_of_a_template_is_told_with_its_place(jobs: Jobs) -> None:
     job = a_job("job").workers(1).document()
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Always"
