@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 PADDLE := .venv-paddle
-JOBS ?= 2
+JOBS ?= 3
 NODE ?= kwok
 NODES ?= 8
 

@@ -29,12 +29,20 @@ _numbers = itertools.count(1)
 StartPlane = Callable[..., ControlPlane]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on the one real node come first: one worker has them all, and none waits its turn."""
+    items.sort(key=lambda item: not _is_real(item))
+
+
+def _is_real(item: pytest.Item) -> bool:
+    return "real_cluster" in getattr(item, "fixturenames", ())
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     ours = [item for item in session.items if "kubernetes" in item.path.parts]
     if not ours or session.config.option.collectonly:
         return
-    real = [item for item in ours if "real_cluster" in getattr(item, "fixturenames", ())]
-    on_real_node = bool(real) and why_no_real_node() is None
+    on_real_node = any(map(_is_real, ours)) and why_no_real_node() is None
     try:
         build()
         if on_real_node:
