@@ -19,13 +19,14 @@ from regatta.api.problems import InvalidJob, Problem
 from regatta.controller.observe import ordinal_of
 from regatta.controller.plan import Instant, NewEnvironment, NewPod
 from regatta.controller.reconcile import reconcile
-from regatta.controller.world import PORTS_PER_REPLICA, Children, Pod, PodPhase
+from regatta.controller.world import PORTS_PER_REPLICA, Children
 from regatta.engines.local.building import process_context, with_uid
 from regatta.engines.local.ledger import needs_of
 from regatta.engines.local.process import Placement, build_run
 from regatta.engines.local.records import Context, Reservation
 from regatta.engines.local.reservations import place, ports_of
 from regatta.engines.local.runspec import RunSpec
+from regatta.engines.rehearsing import as_placed
 
 #: Creating pods and writing their environment takes two looks; more would be a mistake of ours.
 ROUNDS = 5
@@ -59,7 +60,7 @@ def rehearse(
     places: dict[str, Placement] = {}
     for _ in range(ROUNDS):
         children = Children(
-            pods=tuple(_placed(pod, places[pod.name]) for pod in made),
+            pods=tuple(as_placed(pod, places[pod.name].address) for pod in made),
             environments=frozenset(e.revision for e in environments),
             ports=ports_of(reservation),
         )
@@ -118,18 +119,3 @@ def _template_path(job: Job, role: str) -> str:
         if task.name == role:
             return f"spec.tasks[{number}].template"
     return f"spec.{role}.template"
-
-
-def _placed(pod: NewPod, place: Placement) -> Pod:
-    return Pod(
-        name=pod.name,
-        uid=pod.name,
-        role=pod.role,
-        index=pod.index,
-        attempt=pod.attempt,
-        revision=pod.revision,
-        phase=PodPhase.PENDING,
-        scheduled=True,
-        host=place.address,
-        waits_for_environment=True,
-    )

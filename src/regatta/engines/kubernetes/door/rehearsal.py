@@ -16,10 +16,11 @@ from regatta.api.load import Loaded
 from regatta.controller.gang import NATIVE, VOLCANO
 from regatta.controller.plan import Instant, NewEnvironment, NewPod, NewPodGroup, NewService, Plan
 from regatta.controller.reconcile import reconcile
-from regatta.controller.world import PORTS_PER_REPLICA, Children, Gangs, Pod, PodGroup, PodPhase
+from regatta.controller.world import PORTS_PER_REPLICA, Children, Gangs, PodGroup
 from regatta.engines.base import Preview
 from regatta.engines.kubernetes.door.pods import ports_of_replica
 from regatta.engines.kubernetes.hostports import ports_of
+from regatta.engines.rehearsing import as_placed
 
 #: A group, the pods and their environment take three looks; more would be a mistake of ours.
 ROUNDS = 6
@@ -43,7 +44,7 @@ class _Stage:
 
     def children(self) -> Children:
         return Children(
-            pods=tuple(self._placed(pod) for pod in self.pods),
+            pods=tuple(as_placed(pod, self.host(pod)) for pod in self.pods),
             environments=frozenset(made.revision for made in self.environments),
             services=frozenset(service.name for service in self.services),
             ports=ports_of(self.job),
@@ -71,21 +72,7 @@ class _Stage:
         return bool(plan.pods or plan.services or plan.environments or plan.pod_groups)
 
     def host(self, pod: NewPod) -> str:
-        by_name = self.job.spec.intranet is Intranet.SERVICE
-        return pod.name if by_name else f"<{pod.name}>"
-
-    def _placed(self, pod: NewPod) -> Pod:
-        return Pod(
-            name=pod.name,
-            uid=pod.name,
-            role=pod.role,
-            index=pod.index,
-            attempt=pod.attempt,
-            revision=pod.revision,
-            phase=PodPhase.PENDING,
-            scheduled=True,
-            host=self.host(pod),
-        )
+        return pod.name if pod.by_name else f"<{pod.name}>"
 
     def objects(self) -> tuple[dict[str, Any], ...]:
         return (
