@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from regatta.api.job import Phase
-from tests.controller.builders import a_job, a_scene
+from tests.controller.builders import a_job, a_scene, at
 
 
 def test_a_deadline_counts_from_when_the_gang_was_placed() -> None:
@@ -49,3 +49,16 @@ def test_a_heartbeat_puts_the_hang_timeout_off() -> None:
     scene.tick(50)
 
     assert scene.job.status.phase is Phase.RUNNING
+
+
+def test_a_resumed_job_has_its_whole_deadline_again() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(active_deadline_seconds=100)).run()
+    scene.tick(90)
+    scene.edit(suspend=True).tick()
+    scene.edit(suspend=False).tick(1_000)
+    scene.run()
+    assert scene.job.status.start_time == at(scene.now).wall
+    scene.tick(90)
+    assert scene.job.status.phase is Phase.RUNNING
+    scene.tick(11)
+    assert scene.job.status.reason == "DeadlineExceeded"
