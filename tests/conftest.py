@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """A run in the background of a script has SIGINT ignored, and so would all that tests start:
+    no Ctrl-C could end it. A handler is not inherited, so theirs is the default again."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
