@@ -128,11 +128,20 @@ class FaultProxy:
         self.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         started.set()
         await self._stopping.wait()
+        # Not `close` yet: asyncio drops what it has just accepted without closing the socket.
+        self._loop.remove_reader(server.sockets[0].fileno())
+        await self._see_everybody_out()
         server.close()
-        self._abort_all()
-        for task in list(self._open):
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _see_everybody_out(self) -> None:
+        """Also those who are still shaking hands, whom asyncio alone knows of."""
+        me = asyncio.current_task()
+        while others := asyncio.all_tasks() - {me}:
+            self._abort_all()
+            for task in self._open:
+                task.cancel()
+            await asyncio.wait(others, timeout=0.1)
+        await asyncio.sleep(0)  # Aborted sockets are closed by the loop's next turn.
 
     def _in_loop(self, action: Callable[[], object]) -> None:
         done = threading.Event()
@@ -159,13 +168,17 @@ class FaultProxy:
 
     # One client
 
-    async def _client_came(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open[task] = writer
+    def _client_came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Known at once: a task that is cancelled before its first step closes nothing."""
         self.connections += 1
+        task = asyncio.ensure_future(self._attend(reader, writer))
+        self._open[task] = writer
+        task.add_done_callback(self._client_went)
+
+    def _client_went(self, task: asyncio.Task[None]) -> None:
+        self._open.pop(task).transport.abort()
+
+    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream: list[Connection] = []
         try:
             while not self._down:
@@ -176,8 +189,6 @@ class FaultProxy:
         except (_CutOff, OSError, EOFError, Unreachable, asyncio.CancelledError):
             pass  # Either side left, or was made to.
         finally:
-            del self._open[task]
-            writer.transport.abort()
             for connection in upstream:
                 connection.close()
 
