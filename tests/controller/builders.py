@@ -113,7 +113,9 @@ class Scene:
 
     def __init__(self, job: Job, services: bool = False) -> None:
         self.job = job
-        self.children = Children(services=frozenset() if services else None)
+        self.children = Children(
+            services=frozenset() if services else None, hears_progress=not services
+        )
         self.now = 0.0
         self.serial = 0
         self.events: list[str] = []

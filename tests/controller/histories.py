@@ -88,6 +88,7 @@ class History:
             pods=tuple(pods),
             environments=frozenset(self.environments),
             services=frozenset(self.services) if self.cluster else None,
+            hears_progress=not self.cluster,
         )
 
     def tick(self) -> None:

@@ -51,6 +51,16 @@ def test_a_heartbeat_puts_the_hang_timeout_off() -> None:
     assert scene.job.status.phase is Phase.RUNNING
 
 
+def test_an_engine_that_hears_no_progress_calls_no_job_hung() -> None:
+    builder = a_job().with_workers(1).policy(hang_timeout_seconds=30)
+    scene = a_scene(builder, services=True).run()
+    assert scene.tick(10).look_again is None
+
+    scene.tick(1_000)
+
+    assert scene.job.status.phase is Phase.RUNNING
+
+
 def test_a_resumed_job_has_its_whole_deadline_again() -> None:
     scene = a_scene(a_job().with_workers(1).policy(active_deadline_seconds=100)).run()
     scene.tick(90)

@@ -59,7 +59,7 @@ def judge(job: Job, world: World, now: Instant) -> Verdict:
         )
     if policy.suspend:
         return Verdict(kind=Kind.HOLD, phase=Phase.SUSPENDED, reason="Suspended")
-    if _overdue(until_hung(job, now, world.children.heartbeat_awake)):
+    if _overdue(until_hung(job, now, world.children)):
         return _restart_or_fail(job, _hang(job, world))
     fault = find_fault(job, world, now)
     if fault is not None and fault.settles_in is not None:

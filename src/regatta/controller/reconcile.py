@@ -53,5 +53,5 @@ def _with_timers(job: Job, plan: Plan, children: Children, now: Instant) -> Plan
     if after.finished:
         return plan
     deadline = until_deadline(after, now)
-    hung = until_hung(after, now, children.heartbeat_awake)
+    hung = until_hung(after, now, children)
     return replace(plan, look_again=soonest(plan.look_again, deadline, hung))

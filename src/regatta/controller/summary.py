@@ -124,7 +124,8 @@ def _with_times(status: JobStatus, world: World, now: Instant) -> JobStatus:
         return replace(status, start_time=None, started_awake=None, heartbeat_awake=None)
     if status.start_time is None and world.replicas and all_placed(world):
         status = replace(status, start_time=now.wall, started_awake=now.awake)
-    if status.phase is Phase.RUNNING and status.heartbeat_awake is None:
+    unheard = status.heartbeat_awake is None and world.children.hears_progress
+    if status.phase is Phase.RUNNING and unheard:
         status = replace(status, heartbeat_awake=now.awake)
     if status.phase is not None and status.phase.final:
         status = replace(status, completion_time=now.wall, restart_at=None)

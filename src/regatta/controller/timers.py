@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from regatta.api.job import Job, Phase
 from regatta.controller.plan import Instant
+from regatta.controller.world import Children
 
 
 def until_deadline(job: Job, now: Instant) -> float | None:
@@ -18,13 +19,14 @@ def until_deadline(job: Job, now: Instant) -> float | None:
     return limit - (now.awake - job.status.started_awake)
 
 
-def until_hung(job: Job, now: Instant, heartbeat: float | None) -> float | None:
+def until_hung(job: Job, now: Instant, children: Children) -> float | None:
     """Seconds left for the next sign of life, from the last one or from when the job ran."""
     limit = job.spec.run_policy.hang_timeout_seconds
     since = job.status.heartbeat_awake
-    if limit is None or since is None or job.status.phase is not Phase.RUNNING:
+    running = job.status.phase is Phase.RUNNING
+    if limit is None or since is None or not running or not children.hears_progress:
         return None
-    return limit - (now.awake - max(since, heartbeat or since))
+    return limit - (now.awake - max(since, children.heartbeat_awake or since))
 
 
 def until_expired(job: Job, now: Instant) -> float | None:

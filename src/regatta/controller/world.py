@@ -114,6 +114,8 @@ class Children(msgspec.Struct, frozen=True, kw_only=True):
     admitted: bool = True
     #: None on an engine that places gangs by itself.
     gangs: Gangs | None = None
+    #: Whether the engine hears replicas report progress. One that is deaf calls no job hung.
+    hears_progress: bool = False
     #: The latest progress a replica reported, and the awake clock when it came.
     progress: Progress | None = None
     heartbeat_awake: float | None = None

@@ -25,6 +25,17 @@ def test_a_job_goes_to_the_namespace_of_the_context(
     assert jobs.get(name)["metadata"]["namespace"] == jobs.namespace
 
 
+def test_what_means_less_on_a_cluster_is_said(regatta: ClusterRegatta, name: str) -> None:
+    text = jobfiles.text(jobfiles.running(name, workers=1))
+    options = ("runPolicy.hangTimeoutSeconds=60", "runPolicy.restartScope=Role")
+
+    said = regatta("submit", "-", *(f"--set=spec.{option}" for option in options), stdin=text)
+
+    assert said.code == 0, said
+    assert "spec.runPolicy.hangTimeoutSeconds: it has no effect on a cluster" in said.err
+    assert "spec.runPolicy.restartScope: with intranet PodIP a restarted pod" in said.err
+
+
 def test_what_the_command_line_changes_reaches_the_cluster(
     regatta: ClusterRegatta, jobs: Jobs, name: str
 ) -> None:

@@ -95,6 +95,14 @@ def test_a_job_ends_at_its_deadline(jobs: Jobs) -> None:
     assert status["reason"] == "DeadlineExceeded"
 
 
+def test_a_job_that_no_progress_can_be_heard_of_is_not_called_hung(jobs: Jobs) -> None:
+    jobs.create(a_job("job").workers(1).policy(hangTimeoutSeconds=1))
+    jobs.create(a_job("later").workers(1).policy(activeDeadlineSeconds=4))
+    jobs.wait_for_phase("job", "Running")
+    jobs.wait_for_phase("later", "Failed")
+    assert jobs.status("job")["phase"] == "Running"
+
+
 def test_a_finished_job_goes_when_its_time_to_live_is_over(jobs: Jobs) -> None:
     jobs.create(a_job("job").workers(1).policy(ttlSecondsAfterFinished=1).that_succeeds())
     jobs.api.wait_for(f"{jobs.path}/job", lambda seen: seen is None, what="its removal")

@@ -40,8 +40,10 @@ _EXPLAINED = {
     "runPolicy.activeDeadlineSeconds": "The job fails after so long; waiting and suspension "
     "do not count.",
     "runPolicy.backoffLimit": "Failures after which the job is tried again.",
-    "runPolicy.hangTimeoutSeconds": "No progress for so long counts as a failure.",
-    "runPolicy.restartScope": "What starts again after a failure.",
+    "runPolicy.hangTimeoutSeconds": "No progress for so long counts as a failure. "
+    "Not on clusters yet.",
+    "runPolicy.restartScope": "What starts again after a failure. Only with intranet Service "
+    "can it be less than the whole job.",
     "runPolicy.suspend": "Held without pods until it is false again.",
     "runPolicy.ttlSecondsAfterFinished": "A finished job is deleted after so long.",
     "schedulingPolicy.minAvailable": "How many pods must start together.",

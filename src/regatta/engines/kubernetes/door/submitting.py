@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -14,6 +15,7 @@ from regatta.engines.base import Accepted, NotPossible, Submission
 from regatta.engines.changing import name_is_taken
 from regatta.engines.kubernetes.answers import Answer
 from regatta.engines.kubernetes.client import KubeClient, PatchKind
+from regatta.engines.kubernetes.door.advice import advise
 from regatta.engines.kubernetes.door.finding import find_job, until_gone
 from regatta.engines.kubernetes.door.reading import read_job
 from regatta.engines.kubernetes.door.refusals import ClusterRefused, plain_words
@@ -55,7 +57,8 @@ def read_submission(submission: Submission, namespace: str) -> Loaded:
 
     loaded = load(submission.namespace)
     own = (loaded.document.get("metadata") or {}).get("namespace")
-    return load(namespace) if own is None else loaded
+    loaded = load(namespace) if own is None else loaded
+    return dataclasses.replace(loaded, warnings=(*loaded.warnings, *advise(loaded.job)))
 
 
 async def submit(client: KubeClient, submission: Submission, loaded: Loaded) -> Accepted:
