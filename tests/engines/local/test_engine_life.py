@@ -300,8 +300,9 @@ def test_a_command_that_is_not_there_is_told_before_anything_is_queued(
 ) -> None:
     job = a_job("typo")
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["command"] = ["pyhton", "x.py"]
-    with pytest.raises(PreflightFailed, match="'pyhton' is not on the job's PATH"):
+    with pytest.raises(PreflightFailed) as caught:
         submit(engine, job)
+    assert "'pyhton' is not on the job's PATH" in caught.value.problems[0].message
     assert engine.list(None) == []
 
 

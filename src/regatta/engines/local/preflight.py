@@ -28,8 +28,6 @@ _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
 #: More of a script is not read; an import that comes later is rare.
 _SCRIPT_BYTES = 1 << 20
 
-SKIP = "`--no-preflight` skips this check."
-
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """What a process is really going to run, as far as its words tell."""
@@ -64,7 +62,9 @@ def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle
     if trains_with_paddle and uses_gloo:
         problems += check_host_name()
     if problems:
-        raise PreflightFailed("\n".join(map(str, _unique(problems))), tuple(_unique(problems)))
+        found = tuple(_unique(problems))
+        count = f"{len(found)} problem{'' if len(found) == 1 else 's'}"
+        raise PreflightFailed(f"{count} with what the job would run", found)
     return _unique(warnings)
 
 
@@ -126,7 +126,7 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
             Problem(
                 role,
                 f"the command {command.program!r} is not {where}. Check its spelling, or submit "
-                f"from a shell in which it works. {SKIP}",
+                f"from a shell in which it works.",
             )
         ]
     script = Path(process.cwd, command.script)
@@ -137,8 +137,8 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
     return [
         Problem(
             role,
-            f"the script {command.script!r} is not in {process.cwd}.{there} Submit from the "
-            f"directory that holds it, or set the container's workingDir. {SKIP}",
+            f"the script {command.script!r} is not in {process.cwd}.{there} Name the folder "
+            "that holds it with `--workdir DIR`, or set the container's workingDir.",
         )
     ]
 
@@ -155,7 +155,7 @@ def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], 
                 role,
                 f"`import paddle` fails with {python}: {answer.error}. Activate the environment "
                 "that has PaddlePaddle before you submit, or name its interpreter with "
-                f"`--python PATH`. {SKIP}",
+                f"`--python PATH`.",
             )
         ], []
     if mode not in (Mode.PS, Mode.HETER):
@@ -166,7 +166,7 @@ def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], 
                 role,
                 f"PaddlePaddle {answer.version} ({python}) has no parameter server, so a {mode} "
                 "job cannot work with it. PaddlePaddle 2.6.2 is the one to install: "
-                f"pip install 'paddlepaddle==2.6.2' 'protobuf<7' 'numpy<2'. {SKIP}",
+                f"pip install 'paddlepaddle==2.6.2' 'protobuf<7' 'numpy<2'.",
             )
         ], []
     if answer.protobuf >= 7 and _version(answer.version) < (3, 3):
@@ -174,7 +174,7 @@ def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], 
             Problem(
                 role,
                 f"protobuf {answer.protobuf} breaks DistributedStrategy in PaddlePaddle "
-                f"{answer.version} ({python}): pip install 'protobuf<7'. {SKIP}",
+                f"{answer.version} ({python}): pip install 'protobuf<7'.",
             )
         ], []
     return [], []
@@ -183,7 +183,7 @@ def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], 
 def check_host_name(name: str | None = None) -> list[Problem]:
     """Gloo listens where the host's name leads, whatever else is set; it must lead to here."""
     name = socket.gethostname() if name is None else name
-    remedy = f"Add the line `127.0.1.1 {name}` to /etc/hosts, or set spec.withGloo to 0. {SKIP}"
+    remedy = f"Add the line `127.0.1.1 {name}` to /etc/hosts, or set spec.withGloo to 0."
     try:
         address = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0]
     except OSError:
