@@ -83,12 +83,6 @@ def test_every_metric_that_is_named_is_exported(path: Path) -> None:
     assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in named} <= exported
 
 
-def test_links_between_the_pages_lead_somewhere() -> None:
-    for page in DOCS:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
 def test_files_that_the_pages_name_exist() -> None:
     for page in DOCS:
         for named in re.findall(r"\b(?:deploy|charts|examples)/[\w./-]+\w", page.read_text()):

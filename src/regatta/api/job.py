@@ -169,6 +169,10 @@ class RoleStatus(_Document, frozen=True):
     replica_attempts: dict[str, int] = {}
 
 
+#: A fixed list, so that `kubectl wait --for=condition=...` can be relied on.
+CONDITION_TYPES = ("Admitted", "EnvironmentReady", "Suspended", "Completed", "Failed")
+
+
 class Condition(_Document, frozen=True):
     type: str
     status: str

@@ -1,1 +1,1 @@
-"""The one HTTP client of the command line and of the Python SDK."""
+"""The HTTP client of the command line."""

@@ -7,6 +7,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from regatta.api.job import (
+    CONDITION_TYPES,
     Condition,
     Job,
     JobStatus,
@@ -23,8 +24,6 @@ from regatta.controller.world import PodPhase
 
 #: Phases that last until every replica runs again, so that a person sees why they do not.
 _STICKY = frozenset({Phase.RESTARTING, Phase.SCALING})
-
-CONDITION_TYPES = ("Admitted", "EnvironmentReady", "Suspended", "Completed", "Failed")
 
 
 def summarise(job: Job, world: World, verdict: Verdict, now: Instant) -> JobStatus:

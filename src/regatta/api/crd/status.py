@@ -12,10 +12,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from regatta.api.crd.structural import Schema, structural
-from regatta.api.job import Condition, Failure, JobStatus, Progress
-
-#: A fixed list, so that `kubectl wait --for=condition=...` can be relied on.
-CONDITION_TYPES = ("Admitted", "EnvironmentReady", "Suspended", "Completed", "Failed")
+from regatta.api.job import CONDITION_TYPES, Condition, Failure, JobStatus, Progress
 
 
 def status_schema() -> Schema:

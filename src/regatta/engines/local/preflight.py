@@ -62,9 +62,9 @@ def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle
     if trains_with_paddle and uses_gloo:
         problems += check_host_name()
     if problems:
-        found = tuple(_unique(problems))
-        count = f"{len(found)} problem{'' if len(found) == 1 else 's'}"
-        raise PreflightFailed(f"{count} with what the job would run", found)
+        problems = _unique(problems)
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        raise PreflightFailed(f"{count} with what the job would run", tuple(problems))
     return _unique(warnings)
 
 
