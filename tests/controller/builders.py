@@ -19,6 +19,7 @@ from regatta.api.job import (
     RoleSpec,
     RunPolicy,
 )
+from regatta.controller.labels import environment_name
 from regatta.controller.plan import Instant, Plan
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children, Exit, Pod, PodPhase
@@ -134,6 +135,8 @@ class Scene:
         for ref in plan.delete:
             if ref.kind == "Pod":
                 del pods[ref.name]
+        gone = {ref.name for ref in plan.delete}
+        left = (r for r in self.children.environments if environment_name(self.job, r) not in gone)
         for new in plan.pods:
             assert new.name not in pods, f"{new.name} was created twice"
             self.serial += 1
@@ -149,8 +152,10 @@ class Scene:
         self.children = replace(
             self.children,
             pods=tuple(pods.values()),
-            environments=self.children.environments | {e.revision for e in plan.environments},
-            services=None if services is None else services | {s.name for s in plan.services},
+            environments=frozenset(left) | {e.revision for e in plan.environments},
+            services=None
+            if services is None
+            else (services - gone) | {s.name for s in plan.services},
         )
         self.events += [event.reason for event in plan.events]
         return plan

@@ -21,6 +21,7 @@ from regatta.api.job import (
     RoleSpec,
     RunPolicy,
 )
+from regatta.controller.labels import environment_name
 from regatta.controller.plan import Plan
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children, Exit, Pod, PodPhase
@@ -42,6 +43,7 @@ class History:
         self.now = 0.0
         self.serial = 0
         self.gone = False
+        self.aborted = False
         self.storms = {storm: self.random.random() < 0.6 for storm in _STORMS}
 
     # -- the run ---------------------------------------------------------------------------
@@ -135,7 +137,14 @@ class History:
 
     def _delete(self, kind: str, name: str) -> None:
         if kind == "Service":
+            pod = self.pods.get(name)
+            self.claim(pod is None or pod.deleting, f"the Service of {name} goes before its pod")
             self.services.discard(name)
+        elif kind == "ConfigMap":
+            (revision,) = (r for r in self.environments if environment_name(self.job, r) == name)
+            readers = [pod.name for pod in self.pods.values() if pod.revision == revision]
+            self.claim(not readers, f"{name} goes though {readers} read it")
+            del self.environments[revision]
         elif name in self.pods:
             self.pods[name] = replace(self.pods[name], deleting=True)
 
@@ -198,7 +207,10 @@ class History:
         if roll < 0.35:
             self._edit(suspend=not self.job.spec.run_policy.suspend)
         elif roll < 0.45:
+            self.aborted = True
             self._edit(abort=True)
+        elif roll < 0.5:
+            self._edit(abort=False)  # too late, if it was seen
         elif roll < 0.95 and self.job.spec.worker is not None:
             worker = replace(self.job.spec.worker, replicas=self.random.randint(1, 4))
             self._with_spec(replace(self.job.spec, worker=worker))
@@ -286,7 +298,7 @@ class History:
         else:
             self.claim(not alive, "a failed or aborted job left something running")
         if phase is Phase.ABORTED:
-            self.claim(self.job.spec.run_policy.abort, "aborted though nobody asked")
+            self.claim(self.aborted, "aborted though nobody asked")
         if phase is Phase.FAILED:
             self._check_failure()
 

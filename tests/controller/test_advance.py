@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regatta.api.job import Phase
+from regatta.api.job import Intranet, Phase
 from tests.controller.builders import a_job, a_scene
 
 
@@ -24,7 +24,7 @@ def test_the_environment_is_written_only_when_every_replica_has_an_address() -> 
     scene.change("j-worker-1", scheduled=True, host="127.64.0.3")
     (environment,) = scene.tick().environments
 
-    assert environment.name == "j-env-1"
+    assert environment.name == "j-env-1-uid-j"
     assert environment.data["PADDLE_TRAINERS"] == "127.64.0.2,127.64.0.3"
 
 
@@ -57,3 +57,26 @@ def test_services_are_made_only_where_names_are_needed(services: bool) -> None:
     plan = scene.tick()
 
     assert [s.name for s in plan.services] == (["j-worker-0", "j-worker-1"] if services else [])
+
+
+def test_environments_that_nobody_reads_any_more_go() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.edit(suspend=True).tick()
+    plan = scene.edit(suspend=False).tick()
+    assert [ref.name for ref in plan.delete] == ["j-env-1-uid-j"]
+
+    scene.run()
+
+    assert scene.children.environments == {2}
+
+
+def test_services_of_a_larger_size_go_with_its_pods() -> None:
+    builder = a_job().with_workers(3).intranet(Intranet.SERVICE)
+    scene = a_scene(builder, services=True).run()
+    assert scene.children.services == {"j-worker-0", "j-worker-1", "j-worker-2"}
+
+    plan = scene.scale(worker=1).tick()
+    assert [ref for ref in plan.delete if ref.kind == "Service"] == []
+    scene.run()
+
+    assert scene.children.services == {"j-worker-0"}

@@ -136,7 +136,7 @@ def test_every_container_names_the_environment_and_the_template_stays_as_it_was(
     (pod,) = a_scene(a_job().with_workers(1, template)).tick().pods
 
     for container in pod.manifest["spec"]["containers"]:
-        assert container["envFrom"] == [{"configMapRef": {"name": "j-env-1"}}]
+        assert container["envFrom"] == [{"configMapRef": {"name": "j-env-1-uid-j"}}]
     assert template == {"spec": {"containers": [{"name": "main"}, {"name": "sidecar"}]}}
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from regatta.api.job import CleanPodPolicy, Phase
-from tests.controller.builders import a_job, a_scene
+from tests.controller.builders import a_job, a_scene, at
 
 
 def test_a_ps_job_completes_when_its_workers_do() -> None:
@@ -134,3 +134,30 @@ def test_a_job_being_deleted_creates_nothing() -> None:
     assert plan.pods == ()
     assert [ref.name for ref in plan.delete] == ["j-worker-1"]
     assert scene.job.status.phase is Phase.TERMINATING
+
+
+def test_a_job_without_time_to_live_is_there_until_its_end_can_be_seen() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(ttl_seconds_after_finished=0)).run()
+    plan = scene.succeed("j-worker-0").tick()
+    assert (plan.delete_job, plan.look_again) == (False, 3)
+    assert scene.tick(3).delete_job
+
+
+def test_an_abort_that_was_seen_cannot_be_taken_back() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.edit(abort=True).tick()
+    assert scene.job.status.phase is Phase.ABORTING
+
+    scene.edit(abort=False).tick()
+
+    assert scene.job.status.phase is Phase.ABORTED
+
+
+def test_a_job_that_is_deleted_without_its_pods_leaves_them_running() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    going = {"deletion_timestamp": at(1).wall, "finalizers": ("orphan",)}
+    scene.job = replace(scene.job, metadata=replace(scene.job.metadata, **going))
+
+    plan = scene.tick()
+
+    assert (plan.delete, plan.stop, scene.names) == ((), (), ["j-worker-0", "j-worker-1"])

@@ -78,7 +78,7 @@ def test_a_users_own_group_is_neither_made_again_nor_resized_nor_removed() -> No
     with_groups(scene, PodGroup(name="j", ours=False, phase="Inqueue", min_member=1))
 
     plan = scene.tick()
-    assert (plan.pod_groups, plan.resize) == ((), ())
+    assert (plan.pod_groups, plan.regroup) == ((), ())
 
     scene.run()
     plan = scene.succeed("j-worker-0", "j-worker-1").tick()
@@ -92,11 +92,45 @@ def test_our_group_follows_a_scaling_and_goes_when_the_job_ends() -> None:
     scene.run()
 
     plan = scene.scale(worker=3).tick()
-    assert [(resize.name, resize.min_member) for resize in plan.resize] == [("j", 3)]
+    assert [(group.name, group.spec) for group in plan.regroup] == [("j", {"minMember": 3})]
 
     scene.edit(abort=True).tick()
     plan = scene.tick()
     assert [(ref.name, ref.uid) for ref in plan.delete if ref.kind == "PodGroup"] == [("j", "g")]
+
+
+def test_a_job_that_waits_to_be_let_in_can_be_made_smaller() -> None:
+    scene = on_cluster(a_job().with_workers(6), default="volcano")
+    group = PodGroup(
+        name="j",
+        uid="g",
+        ours=True,
+        phase="Pending",
+        min_member=6,
+        queue="slow",
+        min_resources={"cpu": "100", "memory": "1Ti"},
+    )
+    with_groups(scene, group).tick()
+    scene.scale(worker=2)
+    policy = SchedulingPolicy(queue="fast", min_resources={"cpu": "1"})
+    scene.job = replace(scene.job, spec=replace(scene.job.spec, scheduling_policy=policy))
+
+    (regroup,) = scene.tick().regroup
+
+    wanted = {"minMember": 2, "queue": "fast", "minResources": {"cpu": "1", "memory": None}}
+    assert regroup.spec == wanted
+    let_in = replace(group, phase="Inqueue", min_member=2, queue="fast", min_resources={"cpu": "1"})
+    plan = with_groups(scene, let_in).tick()
+    assert (len(plan.pods), plan.regroup) == (2, ())
+
+
+def test_a_limit_that_is_taken_away_is_taken_from_the_group() -> None:
+    scene = on_cluster(a_job().with_workers(1), default="volcano")
+    group = PodGroup(name="j", ours=True, min_member=1, min_resources={"cpu": "9"})
+
+    (regroup,) = with_groups(scene, group).tick().regroup
+
+    assert regroup.spec == {"minResources": None}
 
 
 def test_a_suspended_job_gives_its_place_in_the_queue_back() -> None:

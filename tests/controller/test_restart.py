@@ -80,7 +80,7 @@ def test_a_restarted_attempt_waits_for_an_environment_of_its_own() -> None:
 
     (environment,) = scene.tick().environments
 
-    assert environment.name == "j-env-2"
+    assert environment.name == "j-env-2-uid-j"
 
 
 def test_a_vanished_pod_restarts_the_job_without_counting() -> None:

@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from regatta.api.job import Phase
 from tests.controller.builders import a_job, a_scene
+
+
+def test_templates_that_were_edited_while_nobody_looked_are_followed() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    role = scene.job.spec.worker
+    assert role is not None
+    other = {"spec": {"containers": [{"name": "main", "command": ["false"]}]}}
+    metadata = replace(scene.job.metadata, generation=4)  # suspended, edited, resumed
+    spec = replace(scene.job.spec, worker=replace(role, template=other))
+    scene.job = replace(scene.job, metadata=metadata, spec=spec)
+
+    plan = scene.tick()
+    assert (scene.job.status.phase, scene.job.status.restarts) == (Phase.RESTARTING, 0)
+    assert [ref.name for ref in plan.delete if ref.kind == "Pod"] == ["j-worker-0", "j-worker-1"]
+
+    plan = scene.tick()
+    commands = [pod.manifest["spec"]["containers"][0]["command"] for pod in plan.pods]
+    assert commands == [["false"], ["false"]]
 
 
 def test_scaling_up_stops_nothing_until_the_new_size_is_placed() -> None:
@@ -21,7 +41,7 @@ def test_scaling_up_stops_nothing_until_the_new_size_is_placed() -> None:
     scene.run()
     assert scene.job.status.phase is Phase.RUNNING
     assert {pod.revision for pod in scene.children.pods} == {2}
-    assert scene.children.environments == {1, 2}
+    assert scene.children.environments == {2}
     assert scene.job.status.restarts == 0
 
 

@@ -222,6 +222,8 @@ class JobStatus(_Document, frozen=True):
     revision: int = 0
     #: Replica counts that the environment was (or will be) written for.
     shape: dict[str, int] = {}
+    #: A fingerprint of the templates that this attempt's pods are made from.
+    made_from: str = ""
     #: When free restarts happened, for the hourly limit.
     disruptions: tuple[datetime, ...] = ()
     #: No pod of this attempt is created before then.
@@ -249,6 +251,7 @@ class Metadata(_Document, frozen=True):
     deletion_timestamp: datetime | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
 
 
 class Job(_Document, frozen=True):

@@ -12,10 +12,18 @@ from regatta.controller import environment, gang, labels
 from regatta.controller.environment import Place
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import Replica, World, observe
-from regatta.controller.plan import Event, Instant, NewEnvironment, NewPod, NewService, Plan
+from regatta.controller.plan import (
+    ChildRef,
+    Event,
+    Instant,
+    NewEnvironment,
+    NewPod,
+    NewService,
+    Plan,
+)
 from regatta.controller.pods import new_pod, place_of
 from regatta.controller.removal import remove
-from regatta.controller.scale import first_size, follow_scaling, next_size
+from regatta.controller.scale import first_size, follow_scaling, follow_templates, next_size
 from regatta.controller.summary import summarise
 from regatta.controller.timers import soonest, until_restart
 from regatta.controller.world import PORTS_PER_REPLICA, meets_by_name
@@ -23,8 +31,9 @@ from regatta.controller.world import PORTS_PER_REPLICA, meets_by_name
 
 def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     before = job
-    job = first_size(job)
-    job, scaled = follow_scaling(job, world)
+    job = first_size(job, world)
+    job, edited = follow_templates(job, world)
+    job, scaled = follow_scaling(job, observe(job, world.children))
     world = observe(job, world.children)
     status = summarise(job, world, verdict, now)
     pause = until_restart(job, now)
@@ -33,14 +42,14 @@ def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     known = world.children.environments | {made.revision for made in new_environments}
     return Plan(
         status=status,
-        delete=remove(world.stale) + gang.outlived(job, world.children, ended=False),
+        delete=remove(world.stale) + _outlived(job, world),
         environments=new_environments,
         services=_services(job, world) if pause is None else (),
         pods=pods,
         pod_groups=gang.new_groups(job, world),
-        resize=gang.resized(job, world),
+        regroup=gang.changed_groups(job, world),
         touch=_touch(world, known),
-        events=(*scaled, *_created(pods), *_transition(before.status.phase, status.phase)),
+        events=(*edited, *scaled, *_created(pods), *_transition(before.status.phase, status.phase)),
         look_again=soonest(pause, verdict.look_again),
     )
 
@@ -119,6 +128,21 @@ def _service(job: Job, replica: Replica, world: World) -> dict[str, object]:
             ],
         },
     }
+
+
+def _outlived(job: Job, world: World) -> tuple[ChildRef, ...]:
+    """What no replica needs any more: groups, environments, Services of a larger size."""
+    children = world.children
+    read = {pod.revision for pod in children.pods} | {job.status.revision}
+    old = sorted(children.environments - read)
+    named = meets_by_name(job, children.names_only)
+    reached = {r.name for r in (*world.replicas, *world.growth)} if named else set()
+    surplus = sorted((children.services or frozenset()) - reached - world.taken)
+    return (
+        *gang.outlived(job, children, ended=False),
+        *(ChildRef(kind="ConfigMap", name=labels.environment_name(job, r)) for r in old),
+        *(ChildRef(kind="Service", name=name) for name in surplus),
+    )
 
 
 def _touch(world: World, known: frozenset[int]) -> tuple[str, ...]:

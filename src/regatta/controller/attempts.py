@@ -6,8 +6,10 @@ stale, whoever looks at them and whenever; nothing needs to remember which were 
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from regatta.api.job import Job, JobStatus, Mode, RestartScope, RoleStatus
@@ -27,6 +29,7 @@ def new_attempt_of_all(job: Job, **changes: Any) -> Job:
         attempt=attempt,
         revision=job.status.revision + 1,
         shape=spec_size(job),
+        made_from=fingerprint(job),
         heartbeat_awake=None,
         **changes,
     )
@@ -49,6 +52,14 @@ def new_attempt_of(job: Job, struck: tuple[Replica, ...], whole_role: bool, **ch
             )
     status = replace(with_roles(job, roles), attempt=attempt, heartbeat_awake=None, **changes)
     return replace(job, status=status)
+
+
+def fingerprint(job: Job) -> str:
+    """Of everything about a job that its pods are made from, but their number."""
+    spec = job.spec
+    roles = {name: (role.template, role.ports) for name, role in spec.roles().items()}
+    text = msgspec.json.encode((roles, spec.intranet, spec.with_gloo), order="sorted")
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def effective_scope(job: Job, children: Children) -> RestartScope:

@@ -13,6 +13,9 @@ from regatta.controller.removal import halt, remove
 from regatta.controller.summary import summarise
 from regatta.controller.timers import until_expired
 
+#: Kubernetes' own finalizer for a deletion that leaves the children behind.
+ORPHAN = "orphan"
+
 _CLEANS = {
     Phase.COMPLETED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
     Phase.FAILED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE),
@@ -63,7 +66,9 @@ def let_go(job: Job, world: World) -> Plan:
     status = job.status
     if status.phase is not Phase.TERMINATING and not job.finished:
         status = replace(status, phase=Phase.TERMINATING, reason="Deleted", message="")
-    return Plan(status=status, delete=remove(world.own))
+    # `--cascade=orphan`: whoever deletes the job wants its pods to run on.
+    orphaned = ORPHAN in job.metadata.finalizers
+    return Plan(status=status, delete=() if orphaned else remove(world.own))
 
 
 def _services(world: World) -> tuple[ChildRef, ...]:

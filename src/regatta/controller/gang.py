@@ -1,7 +1,7 @@
 """All pods or none, where the cluster has a scheduler that can promise it.
 
 Volcano knows a job's gang by a PodGroup of the job's name: a user's own is adopted as it is, else
-one is made, followed when the job is scaled and removed when it ends. Kubernetes' own PodGroups
+one is made, changed with the job and removed when it ends. Kubernetes' own PodGroups
 cannot be changed, so each attempt has one.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from regatta.api.job import Job
 from regatta.controller import labels
 from regatta.controller.observe import World
-from regatta.controller.plan import ChildRef, NewPodGroup, Resize
+from regatta.controller.plan import ChildRef, NewPodGroup, Regroup
 from regatta.controller.world import Children, PodGroup
 
 VOLCANO = "volcano"
@@ -76,14 +76,25 @@ def new_groups(job: Job, world: World) -> tuple[NewPodGroup, ...]:
     return (NewPodGroup(name=name, scheduler=scheduler, manifest=manifest),)
 
 
-def resized(job: Job, world: World) -> tuple[Resize, ...]:
+def changed_groups(job: Job, world: World) -> tuple[Regroup, ...]:
+    """Volcano's group follows the job, whether it runs or still waits to be let in."""
     group = find_group(job, world.children)
-    wanted = _members(job)
     if group is None or not group.ours or group.scheduler != VOLCANO:
         return ()
-    if group.min_member == wanted:
-        return ()
-    return (Resize(name=group.name, uid=group.uid, min_member=wanted),)
+    present = {
+        "minMember": group.min_member,
+        "queue": group.queue,
+        "priorityClassName": group.priority_class,
+        "minResources": group.min_resources,
+    }
+    wanted = _volcano_spec(job)
+    change = {key: value for key, value in wanted.items() if present[key] != value}
+    if group.min_resources and "minResources" not in wanted:
+        change["minResources"] = None
+    elif "minResources" in change:
+        gone = group.min_resources.keys() - change["minResources"].keys()
+        change["minResources"] |= dict.fromkeys(gone)
+    return (Regroup(name=group.name, uid=group.uid, spec=change),) if change else ()
 
 
 def outlived(job: Job, children: Children, *, ended: bool) -> tuple[ChildRef, ...]:
@@ -127,6 +138,10 @@ def _members(job: Job) -> int:
 
 
 def _volcano(job: Job) -> dict[str, Any]:
+    return _group(job, "scheduling.volcano.sh/v1beta1", job.name, _volcano_spec(job))
+
+
+def _volcano_spec(job: Job) -> dict[str, Any]:
     policy = job.spec.scheduling_policy
     spec: dict[str, Any] = {"minMember": _members(job)}
     if policy and policy.queue:
@@ -135,7 +150,7 @@ def _volcano(job: Job) -> dict[str, Any]:
         spec["priorityClassName"] = policy.priority_class
     if policy and policy.min_resources:
         spec["minResources"] = dict(policy.min_resources)
-    return _group(job, "scheduling.volcano.sh/v1beta1", job.name, spec)
+    return spec
 
 
 def _native(job: Job) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regatta.api.job import Job, Phase
 from regatta.controller.attempts import new_attempt_of_all
-from regatta.controller.gang import new_groups, outlived
+from regatta.controller.gang import changed_groups, new_groups, outlived
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import World, observe
 from regatta.controller.plan import Event, Instant, Plan
@@ -16,12 +16,14 @@ from regatta.controller.summary import summarise
 def hold(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     if verdict.phase is Phase.SUSPENDED:
         return _suspend(job, world, verdict, now)
-    job = first_size(job)
+    job = first_size(job, world)
+    world = observe(job, world.children)
     fresh = job.status.reason != verdict.reason
     return Plan(
         status=summarise(job, world, verdict, now),
         delete=remove(world.stale),
         pod_groups=new_groups(job, world),
+        regroup=changed_groups(job, world),
         events=_events(verdict) if fresh and verdict.message else (),
         look_again=verdict.look_again,
     )
@@ -33,7 +35,8 @@ def _suspend(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
         # Resuming is then nothing but going on: the pods it will ask for are another attempt's,
         # and wait for an environment that knows their addresses.
         job = new_attempt_of_all(job)
-        world = observe(job, world.children)
+    job = first_size(job, observe(job, world.children))
+    world = observe(job, world.children)
     return Plan(
         status=summarise(job, world, verdict, now),
         delete=remove(world.stale) + outlived(job, world.children, ended=True),

@@ -47,7 +47,7 @@ def judge(job: Job, world: World, now: Instant) -> Verdict:
     policy = job.spec.run_policy
     if is_complete(job, world):
         return Verdict(kind=Kind.DONE, phase=Phase.COMPLETED, reason="Completed")
-    if policy.abort:
+    if policy.abort or job.status.phase is Phase.ABORTING:  # what was stopped stays stopped
         return _abort(world)
     if _overdue(until_deadline(job, now)):
         limit = policy.active_deadline_seconds
@@ -66,7 +66,8 @@ def judge(job: Job, world: World, now: Instant) -> Verdict:
         return Verdict(kind=Kind.GO, look_again=fault.settles_in)
     if fault is not None:
         return _restart_or_fail(job, fault)
-    if world.foreign:
+    theirs = {pod.name for pod in world.foreign}
+    if any(replica.name in theirs for replica in world.replicas):
         return _blocked(world)
     if not world.children.admitted and not any(r.pod for r in world.replicas):
         return Verdict(kind=Kind.HOLD, phase=Phase.PENDING, reason="WaitingForPorts")
@@ -79,7 +80,8 @@ def judge(job: Job, world: World, now: Instant) -> Verdict:
             reason="WaitingForAdmission",
             message="waits for Volcano to let the job's PodGroup into its queue",
         )
-    return Verdict(kind=Kind.GO)
+    # One that is in the way of growth alone stops nothing that runs.
+    return Verdict(kind=Kind.GO, look_again=FOREIGN_LOOK_AGAIN if theirs else None)
 
 
 def _overdue(seconds_left: float | None) -> bool:

@@ -40,4 +40,6 @@ def owned_by(job: Job) -> list[dict[str, Any]]:
 
 
 def environment_name(job: Job, revision: int) -> str:
-    return f"{job.name}-env-{revision}"
+    """Nobody else's by accident: a pod starts as soon as something of this name is there."""
+    name = f"{job.name}-env-{revision}"
+    return f"{name}-{job.uid[:8]}" if job.uid else name

@@ -64,12 +64,13 @@ class NewPodGroup(msgspec.Struct, frozen=True, kw_only=True):
     manifest: dict[str, Any]
 
 
-class Resize(msgspec.Struct, frozen=True, kw_only=True):
-    """A PodGroup of ours that must ask for another number of members."""
+class Regroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A PodGroup of ours that must ask for something else than it does."""
 
     name: str
     uid: str
-    min_member: int
+    #: What changes in its spec; None takes a field away.
+    spec: dict[str, Any]
 
 
 class ChildRef(msgspec.Struct, frozen=True):
@@ -91,7 +92,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     services: tuple[NewService, ...] = ()
     pods: tuple[NewPod, ...] = ()
     pod_groups: tuple[NewPodGroup, ...] = ()
-    resize: tuple[Resize, ...] = ()
+    regroup: tuple[Regroup, ...] = ()
     #: Pods that wait for an environment which exists now.
     touch: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()

@@ -1,4 +1,4 @@
-"""Another number of replicas: first the new ones are placed, then everybody starts again.
+"""Another number of replicas, or other templates: everybody starts again.
 
 Nothing that runs is stopped before the larger size is known to fit, and nothing is scaled once a
 trainer has succeeded: its share of the work would be done twice.
@@ -9,23 +9,50 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from regatta.api.job import Job, Phase
-from regatta.controller.attempts import new_attempt_of_all
-from regatta.controller.gang import NATIVE, scheduler_of
+from regatta.controller.attempts import fingerprint, new_attempt_of_all
+from regatta.controller.gang import NATIVE, find_group, scheduler_of
 from regatta.controller.observe import TRAINERS, World, spec_size
 from regatta.controller.plan import Event
 
 
-def first_size(job: Job) -> Job:
-    """A job that has never been looked at gets its first size and environment revision."""
-    if job.status.shape:
+def first_size(job: Job, world: World) -> Job:
+    """Until an attempt has anything, its size and its templates are what the spec says."""
+    group = find_group(job, world.children)
+    begun = (
+        any(r.pod is not None or r.done for r in world.replicas)
+        or job.status.revision in world.children.environments
+        or (group is not None and group.scheduler == NATIVE)  # it cannot be changed
+    )
+    if job.status.shape and begun:
         return job
-    status = replace(job.status, shape=spec_size(job), revision=max(job.status.revision, 1))
+    status = replace(
+        job.status,
+        shape=spec_size(job),
+        revision=max(job.status.revision, 1),
+        made_from=fingerprint(job),
+    )
     return replace(job, status=status)
+
+
+def follow_templates(job: Job, world: World) -> tuple[Job, tuple[Event, ...]]:
+    """Suspended, edited and resumed while nobody looked: the edit counts all the same."""
+    status = job.status
+    if status.observed_generation == job.metadata.generation or not status.made_from:
+        return job, ()
+    if status.made_from == fingerprint(job) or _is_late(world):
+        return job, ()
+    message = "the pod templates were edited; all replicas start again"
+    edited = new_attempt_of_all(job, phase=Phase.RESTARTING)
+    return edited, (Event(type="Normal", reason="Restarting", message=message),)
+
+
+def _is_late(world: World) -> bool:
+    return any(r.done for r in world.replicas if r.role in TRAINERS)
 
 
 def follow_scaling(job: Job, world: World) -> tuple[Job, tuple[Event, ...]]:
     wanted, present = spec_size(job), job.status.shape
-    if wanted == present or any(r.done for r in world.replicas if r.role in TRAINERS):
+    if wanted == present or _is_late(world):
         return job, ()
     # Kubernetes' own gangs cannot grow: there the larger size is an attempt of its own.
     placed = all(r.pod is not None and r.pod.scheduled for r in world.growth)

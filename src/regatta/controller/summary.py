@@ -20,6 +20,7 @@ from regatta.api.job import (
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
+from regatta.controller.removal import unstick
 from regatta.controller.world import PodPhase
 
 #: Phases that last until every replica runs again, so that a person sees why they do not.
@@ -34,7 +35,7 @@ def summarise(job: Job, world: World, verdict: Verdict, now: Instant) -> JobStat
         mode=str(job.spec.mode),
         observed_generation=job.metadata.generation,
         reason=verdict.reason,
-        message=verdict.message or _message(job, world, phase),
+        message=verdict.message or _message(job, world, phase, now),
         **_role_statuses(job, world),
     )
     if verdict.failure is not None:
@@ -100,10 +101,11 @@ def _state(replica: Replica) -> str:
     return str(replica.pod.phase).lower()
 
 
-def _message(job: Job, world: World, phase: Phase) -> str:
+def _message(job: Job, world: World, phase: Phase, now: Instant) -> str:
     """Why it is not running, if it is not."""
     pods = [r.pod for r in (*world.replicas, *world.growth) if r.pod is not None]
     waiting = next((p.waiting for p in pods if p.waiting and not p.phase.over), "")
+    waiting = waiting or _in_the_way(world, now)
     if phase is Phase.RUNNING:
         return f"to be scaled: {waiting}" if world.growth and waiting else ""
     if phase is Phase.RESTARTING:
@@ -115,6 +117,16 @@ def _message(job: Job, world: World, phase: Phase) -> str:
         if job.status.revision not in world.children.environments:
             return f"{addressed} of {len(world.replicas)} replicas have an address"
         return waiting
+    return ""
+
+
+def _in_the_way(world: World, now: Instant) -> str:
+    """Whose pod keeps a name that a replica of this job needs."""
+    for pod in world.foreign:
+        return f"a pod that belongs to somebody else is named {pod.name}"
+    missing = {r.name for r in (*world.replicas, *world.growth) if r.pod is None}
+    for ref in unstick((p for p in world.stale if p.name in missing), now)[0]:
+        return f"the former pod {ref.name} is being deleted and does not go; look at its finalizers"
     return ""
 
 

@@ -10,6 +10,9 @@ from regatta.api.job import Job, Phase
 from regatta.controller.plan import Instant
 from regatta.controller.world import Children
 
+#: A finished job stays so long whatever its time to live, for whoever waits to see its end.
+SEEN_SECONDS = 3.0
+
 
 def until_deadline(job: Job, now: Instant) -> float | None:
     """Seconds of run time left; waiting in a queue, suspension and machine sleep do not count."""
@@ -33,7 +36,7 @@ def until_expired(job: Job, now: Instant) -> float | None:
     ttl = job.spec.run_policy.ttl_seconds_after_finished
     if ttl is None or job.status.completion_time is None:
         return None
-    return ttl - (now.wall - job.status.completion_time).total_seconds()
+    return max(ttl, SEEN_SECONDS) - (now.wall - job.status.completion_time).total_seconds()
 
 
 def until_restart(job: Job, now: Instant) -> float | None:

@@ -88,6 +88,9 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
     ours: bool = False
     phase: str = ""
     min_member: int = 0
+    queue: str = ""
+    priority_class: str = ""
+    min_resources: dict[str, str] = {}
     scheduler: str = "volcano"
 
 

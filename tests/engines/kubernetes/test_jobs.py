@@ -18,12 +18,12 @@ from regatta.engines.kubernetes.slim import JobDocument
 TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "x", "command": ["true"]}]}}
 
 
-def stored(status: dict[str, Any] | None = None, **spec: Any) -> JobDocument:
+def stored(status: dict[str, Any] | None = None, generation: int = 1, **spec: Any) -> JobDocument:
     raw = msgspec.json.encode(
         {
             "apiVersion": "batch.paddlepaddle.org/v1",
             "kind": "PaddleJob",
-            "metadata": {"name": "j", "namespace": "n", "uid": "u", "generation": 1},
+            "metadata": {"name": "j", "namespace": "n", "uid": "u", "generation": generation},
             "spec": {
                 "ps": {"replicas": 1, "template": TEMPLATE},
                 "worker": {"replicas": 1, "template": TEMPLATE},
@@ -62,9 +62,29 @@ def test_a_job_that_runs_is_not_judged_anew_when_the_operator_is_upgraded() -> N
     of_older_rules = {"sampleSetRef": {"name": "s", "mountPath": "/data"}}
     assert JobReader().read(stored(running, **of_older_rules)).spec.replicas == 2
 
-    edited = {**running, "observedGeneration": 0}
     formers = {**running, "conditions": []}
-    refused = {**running, "reason": "InvalidSpec"}
-    for status in (edited, formers, refused):
+    never_run = {**running, "phase": "Failed", "reason": "InvalidSpec"}
+    for status in (formers, never_run):
         with pytest.raises(InvalidJob):
             JobReader().read(stored(status, **of_older_rules))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["seen before", "after a restart"])
+def test_a_job_that_runs_goes_on_when_it_is_edited_into_something_wrong(known: bool) -> None:
+    running = {
+        "phase": "Running",
+        "observedGeneration": 1,
+        "conditions": [{"type": "Admitted", "status": "True"}],
+    }
+    reader = JobReader()
+    if known:
+        reader.read(stored(running))
+    wrong = {"schedulingPolicy": {"minResources": {"cpu": "lots"}}, "runPolicy": {"abort": True}}
+    job = reader.read(stored(running, generation=2, **wrong))
+
+    assert (job.spec.replicas, job.metadata.generation) == (2, 1)
+    assert job.spec.run_policy.abort
+    assert "minResources" in reader.problem("u")
+
+    assert reader.read(stored(running, generation=3)).metadata.generation == 3
+    assert reader.problem("u") == ""

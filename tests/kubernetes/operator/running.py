@@ -204,14 +204,18 @@ class Jobs:
 
     def environment(self, name: str, revision: int) -> dict[str, str] | None:
         """What the ConfigMap of that revision says."""
-        found = self.api.find(f"{self.core}/configmaps/{name}-env-{revision}")
+        found = self.api.find(self._environment_path(name, revision))
         return None if found is None else found["data"]
 
     def wait_for_environment(self, name: str, revision: int) -> dict[str, str]:
-        path = f"{self.core}/configmaps/{name}-env-{revision}"
+        path = self._environment_path(name, revision)
         found = self.api.wait_for(path, lambda seen: seen is not None, what="the environment")
         data: dict[str, str] = found["data"]
         return data
+
+    def _environment_path(self, name: str, revision: int) -> str:
+        uid = self.get(name)["metadata"]["uid"]
+        return f"{self.core}/configmaps/{name}-env-{revision}-{uid[:8]}"
 
     def true_environment(self, name: str) -> dict[str, str]:
         """What the replicas of a running job read, once it names the workers that there are."""

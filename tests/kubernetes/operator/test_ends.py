@@ -103,6 +103,18 @@ def test_a_job_that_no_progress_can_be_heard_of_is_not_called_hung(jobs: Jobs) -
     assert jobs.status("job")["phase"] == "Running"
 
 
+def test_what_nobody_reads_any_more_is_removed_while_the_job_lives(jobs: Jobs) -> None:
+    jobs.create(a_job("job").workers(3).spec(intranet="Service"))
+    jobs.wait_for_phase("job", "Running")
+    jobs.change("job", worker={"replicas": 1})
+    jobs.wait("job", lambda s: s.get("worker", {}).get("ready") == "1/1", "its new size")
+    ours = "?labelSelector=batch.paddlepaddle.org/job-name%3Djob"
+    for kind in ("services", "configmaps"):
+        jobs.api.wait_for(
+            f"{jobs.core}/{kind}{ours}", lambda seen: len(seen["items"]) == 1, what=f"one of {kind}"
+        )
+
+
 def test_a_finished_job_goes_when_its_time_to_live_is_over(jobs: Jobs) -> None:
     jobs.create(a_job("job").workers(1).policy(ttlSecondsAfterFinished=1).that_succeeds())
     jobs.api.wait_for(f"{jobs.path}/job", lambda seen: seen is None, what="its removal")

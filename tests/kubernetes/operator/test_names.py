@@ -65,19 +65,27 @@ def test_somebodys_service_under_our_name_is_told_and_left_alone(jobs: Jobs) -> 
     jobs.wait("job", lambda s: not s.get("reason"), "no complaint")
 
 
-def test_somebodys_config_map_under_our_name_is_never_anybodys_environment(jobs: Jobs) -> None:
-    """K7: the replicas were started with whatever it said."""
-    jobs.api.create(
-        f"{jobs.core}/configmaps",
-        {"metadata": {"name": "job-env-1"}, "data": {"PADDLE_TRAINERS_NUM": "99"}},
-    )
-    jobs.create(a_job("job").workers(1))
-    status = jobs.wait("job", lambda s: s.get("reason") == "NameTaken", "NameTaken")
-    assert "ConfigMap named job-env-1" in status["message"]
-    assert jobs.environment("job", 1) == {"PADDLE_TRAINERS_NUM": "99"}
-    jobs.api.delete(f"{jobs.core}/configmaps/job-env-1")
-    data = jobs.wait_for_environment("job", 1)
-    assert data["PADDLE_TRAINERS_NUM"] == "1"
+def test_what_is_left_of_a_former_job_is_never_anybodys_environment(jobs: Jobs) -> None:
+    """K7: the replicas were started with whatever a ConfigMap of that name said."""
+    jobs.create(a_job("job").workers(2))
+    jobs.wait_for_phase("job", "Running")
+    jobs.delete("job", propagationPolicy="Orphan")
+    jobs.api.wait_for(f"{jobs.path}/job", lambda seen: seen is None, what="its removal")
+    left = jobs.pods("job")
+    assert {pod["status"]["phase"] for pod in left.values()} == {"Running"}
+    assert not any("deletionTimestamp" in pod["metadata"] for pod in left.values())
+    for name in left:
+        jobs.api.delete(f"{jobs.core}/pods/{name}")
+    jobs.wait_for_pods("job", lambda pods: not pods, "no pods")
+
+    jobs.create(a_job("job").workers(3))
+    jobs.wait_for_phase("job", "Running")
+
+    assert jobs.environment("job", 1)["PADDLE_TRAINERS_NUM"] == "3"
+    for pod in jobs.pods("job").values():
+        (source,) = pod["spec"]["containers"][0]["envFrom"]
+        named = jobs.api.get(f"{jobs.core}/configmaps/{source['configMapRef']['name']}")
+        assert named["data"]["PADDLE_TRAINERS_NUM"] == "3"
 
 
 def test_a_job_made_again_at_once_is_not_the_old_one(jobs: Jobs) -> None:

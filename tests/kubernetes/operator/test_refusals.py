@@ -100,6 +100,7 @@ def test_a_job_from_before_the_rules_is_told_and_harms_nobody(
         jobs.wait_for_event("bad", "InvalidSpec")
         jobs.create(a_job("good").workers(1).that_succeeds())
         jobs.wait_for_phase("good", "Completed")
+        _goes_on_when_edited_into_something_wrong(jobs)
         fixed = a_job("bad").workers(1).that_succeeds().document()["spec"]
         jobs.change("bad", **fixed, cleanPodPolicy="Never")
         jobs.wait_for_phase("bad", "Completed")
@@ -108,6 +109,18 @@ def test_a_job_from_before_the_rules_is_told_and_harms_nobody(
         jobs.api.patch(crd, swap, kind="json")
         _until_refused(jobs, a_job("1abc").workers(1).document())
     assert operator.failure is None
+
+
+def _goes_on_when_edited_into_something_wrong(jobs: Jobs) -> None:
+    jobs.create(a_job("live").workers(1))
+    jobs.wait_for_phase("live", "Running")
+    for wrong in ("Nerver", "Somtimes"):
+        jobs.change("live", cleanPodPolicy=wrong)
+        status = jobs.wait("live", lambda s, w=wrong: w in s.get("message", ""), "what is wrong")
+        assert (status["phase"], status["reason"]) == ("Running", "InvalidSpec")
+        assert "Failed" not in {condition["type"] for condition in status["conditions"]}
+    jobs.ends("live-worker-0")
+    jobs.wait_for_phase("live", "Completed")
 
 
 def _until_refused(jobs: Jobs, document: dict) -> None:

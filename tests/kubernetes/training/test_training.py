@@ -96,12 +96,15 @@ def test_a_job_that_was_scaled_goes_on_from_its_checkpoint(
 
 def test_pods_start_as_soon_as_their_peers_are_known(jobs: TrainingJobs) -> None:
     """Others that wait for the same ConfigMap, but are not told, start when the kubelet looks."""
+    job = a_short_job("short", "true", replicas=2)
+    job["spec"]["runPolicy"] = {"suspend": True}
+    uid = jobs.create(job)["metadata"]["uid"]
     bystanders = [f"bystander-{i}" for i in range(4)]
     for name in bystanders:
-        jobs.api.create(f"{jobs.core}/pods", a_pod_that_waits(name, "short-env-1"))
+        jobs.api.create(f"{jobs.core}/pods", a_pod_that_waits(name, f"short-env-1-{uid[:8]}"))
     for name in bystanders:
         jobs.api.wait_for(f"{jobs.core}/pods/{name}", is_held, what="its wait")
-    jobs.create(a_short_job("short", "true", replicas=2))
+    jobs.change("short", runPolicy={"suspend": False})
     jobs.wait_for_end("short")
     started = {name: start_of(jobs, name) for name in ("short-worker-0", "short-worker-1")}
     for name in started:

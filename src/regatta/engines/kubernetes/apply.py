@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from regatta.api.job import API_VERSION, KIND, Job, JobStatus
 from regatta.controller import labels
-from regatta.controller.plan import ChildRef, Event, Instant, Plan, Resize
+from regatta.controller.plan import ChildRef, Event, Instant, Plan, Regroup
 from regatta.engines.kubernetes.annotations import RELEASED, STOPPED
 from regatta.engines.kubernetes.caches import Caches
 from regatta.engines.kubernetes.client import KubeClient
@@ -61,16 +61,18 @@ class Applier:
         now: Instant,
         *,
         told: bool = True,
+        note: Note | None = None,
     ) -> float | None:
         """Seconds after which to look again, if not only when something changes.
 
         `told`: the present revision's environment exists, so that addresses are known to peers.
+        `note`: what to say where the brain says nothing, before what the cluster refused.
         """
         wanted = self._wanted(job, plan)
         pause = memory.refusals.pause(self._clock())
         if not wanted:
             memory.refusals.accepted()
-        status = with_note(plan.status or job.status, memory.refusals.note)
+        status = with_note(plan.status or job.status, note or memory.refusals.note)
         waits = None
         if status != stored:
             waits = self._can_wait(stored, status, plan, memory, told)
@@ -229,8 +231,8 @@ class Applier:
 
     async def _tell(self, job: Job, plan: Plan, memory: JobMemory) -> None:
         touches = [self._touch(job, name, memory) for name in plan.touch]
-        resizes = [self._resize(job, resize, memory) for resize in plan.resize]
-        await self._creator.in_turn([*touches, *resizes])
+        regroups = [self._regroup(job, regroup, memory) for regroup in plan.regroup]
+        await self._creator.in_turn([*touches, *regroups])
 
     async def _touch(self, job: Job, name: str, memory: JobMemory) -> None:
         pod = self._caches.pods.store.get(f"{job.namespace}/{name}")
@@ -240,12 +242,12 @@ class Applier:
         change = {"metadata": {"annotations": {RELEASED: revision}}}
         await self._patch(job, self._caches.pods, name, pod.metadata.uid, change, memory)
 
-    async def _resize(self, job: Job, resize: Resize, memory: JobMemory) -> None:
-        group = ChildRef(kind="PodGroup", name=resize.name, uid=resize.uid)
+    async def _regroup(self, job: Job, regroup: Regroup, memory: JobMemory) -> None:
+        group = ChildRef(kind="PodGroup", name=regroup.name, uid=regroup.uid)
         informer = self._informer(job, group)
         if informer is not None:
-            change = {"spec": {"minMember": resize.min_member}}
-            await self._patch(job, informer, resize.name, resize.uid, change, memory)
+            change = {"spec": regroup.spec}
+            await self._patch(job, informer, regroup.name, regroup.uid, change, memory)
 
     async def _patch(
         self,

@@ -7,6 +7,7 @@ the size of the cluster. PodGroups are watched whole: a user's own carries no la
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterable
@@ -41,6 +42,9 @@ _log = logging.getLogger(__name__)
 
 #: Told of every job key (`namespace/name`) whose world may have changed.
 Changed = Callable[[str], None]
+
+#: How long a start waits for the first list of pod groups.
+GROUPS_SECONDS = 10.0
 
 
 class Caches:
@@ -107,12 +111,15 @@ class Caches:
 
     @property
     def informers(self) -> list[Informer[Any]]:
-        always = (self.jobs, self.pods, self.services, self.environments, self.endpoints)
-        return [*always, *self.groups.values()]
+        return [*self._always, *self.groups.values()]
+
+    @property
+    def _always(self) -> tuple[Informer[Any], ...]:
+        return (self.jobs, self.pods, self.services, self.environments, self.endpoints)
 
     @property
     def synced(self) -> bool:
-        return self._discovered.is_set() and all(i.synced.is_set() for i in self.informers)
+        return self._discovered.is_set() and all(i.synced.is_set() for i in self._always)
 
     @property
     def trouble(self) -> str:
@@ -128,9 +135,14 @@ class Caches:
             tasks.create_task(self._find_gang_schedulers(tasks))
 
     async def until_synced(self) -> None:
+        """Pod groups are waited for only so long: one that we may not list concerns few jobs."""
         await self._discovered.wait()
-        for informer in self.informers:
+        for informer in self._always:
             await informer.synced.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GROUPS_SECONDS):
+                for group in self.groups.values():
+                    await group.synced.wait()
 
     async def _discover_patiently(self) -> None:
         """Before the first job is looked at, however long the API server takes to come up."""

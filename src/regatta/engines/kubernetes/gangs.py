@@ -43,5 +43,8 @@ def _observe(job: Job, scheduler: str, group: slim.PodGroup) -> PodGroup:
         ours=group.metadata.controller_uid == job.uid,
         phase=group.status.phase,
         min_member=gang.min_count if gang else group.spec.min_member,
+        queue=group.spec.queue,
+        priority_class=group.spec.priority_class_name,
+        min_resources={name: str(amount) for name, amount in group.spec.min_resources.items()},
         scheduler=scheduler,
     )

@@ -3,6 +3,7 @@
 The API server has checked what a schema can; jobs made under an older CRD may still be wrong, and
 are then told so instead of being run. A spec is judged once in each generation, whichever operator
 did it: that costs milliseconds, and a job that runs is never judged anew by an operator's upgrade.
+A job that runs and is edited into something wrong goes on as it was.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from regatta.api.job import (
     JobSpec,
     JobStatus,
     Phase,
+    RunPolicy,
     document,
 )
 from regatta.api.problems import InvalidJob
@@ -43,9 +45,20 @@ class _Parts(msgspec.Struct, frozen=True):
 _parts = msgspec.json.Decoder(_Parts).decode
 
 
+class _Known(msgspec.Struct, frozen=True):
+    """What is known of one job's spec."""
+
+    generation: int
+    spec: JobSpec
+    #: What is wrong with the spec as it stands; then `spec` is the one that holds instead.
+    problem: str = ""
+
+
 class JobReader:
     def __init__(self) -> None:
-        self._specs: dict[str, tuple[int, JobSpec | InvalidJob]] = {}
+        self._known: dict[str, _Known] = {}
+        #: Of jobs that never ran, with the generation that was judged.
+        self._refused: dict[str, tuple[int, InvalidJob]] = {}
 
     @staticmethod
     def make_ready() -> None:
@@ -56,8 +69,16 @@ class JobReader:
         """The job with its status exactly as it is stored. Raises InvalidJob."""
         parts = _parts(found.raw)
         status = read_status(parts.status)
-        spec = self._spec(found, parts.spec, status)
-        return Job(metadata=job_metadata(found), spec=spec, status=status)
+        known = self._look_up(found, parts.spec, status)
+        metadata = job_metadata(found)
+        if known.problem:  # nothing that the status says is about that edit
+            metadata = replace(metadata, generation=status.observed_generation)
+        return Job(metadata=metadata, spec=known.spec, status=status)
+
+    def problem(self, uid: str) -> str:
+        """What is wrong with an edit that is therefore not followed."""
+        known = self._known.get(uid)
+        return known.problem if known is not None else ""
 
     async def read_ahead(self, documents: list[JobDocument]) -> None:
         """Read them once while there is time, a few at a go: others have work too."""
@@ -68,18 +89,47 @@ class JobReader:
                 await asyncio.sleep(0)
 
     def forget(self, uid: str) -> None:
-        self._specs.pop(uid, None)
+        self._known.pop(uid, None)
+        self._refused.pop(uid, None)
 
-    def _spec(self, found: JobDocument, text: msgspec.Raw, status: JobStatus) -> JobSpec:
+    def _look_up(self, found: JobDocument, text: msgspec.Raw, status: JobStatus) -> _Known:
         uid, generation = found.metadata.uid, found.metadata.generation
-        known = self._specs.get(uid)
-        if known is None or known[0] != generation:
-            written = msgspec.json.decode(text)
-            known = (generation, _as_judged(found, written, status) or _judge(found, written))
-            self._specs[uid] = known
-        if isinstance(known[1], InvalidJob):
-            raise known[1]
-        return known[1]
+        known = self._known.get(uid)
+        if known is not None and known.generation == generation:
+            return known
+        refused = self._refused.get(uid)
+        if refused is not None and refused[0] == generation:
+            raise refused[1]
+        written = msgspec.json.decode(text)
+        judged = _as_judged(found, written, status) or _judge(found, written)
+        if isinstance(judged, InvalidJob):
+            spec = _in_force(known, written, status)
+            if spec is None:
+                self._refused[uid] = (generation, judged)
+                raise judged
+            known = _Known(generation, spec, str(judged))
+        else:
+            known = _Known(generation, judged)
+        self._known[uid] = known
+        self._refused.pop(uid, None)
+        return known
+
+
+def _in_force(known: _Known | None, written: Any, status: JobStatus) -> JobSpec | None:
+    """What a job that has begun goes on with: its last right spec, or as much as can be read."""
+    begun = bool(status.conditions) and status.phase is not None and not never_run(status)
+    if not begun:
+        return None
+    try:
+        spec = known.spec if known is not None else read_spec(written)
+        policy = msgspec.convert(written.get("runPolicy") or {}, RunPolicy, strict=False)
+    except msgspec.ValidationError:
+        return known.spec if known is not None else None
+    return replace(spec, run_policy=policy)
+
+
+def never_run(status: JobStatus) -> bool:
+    return status.reason == INVALID_SPEC and status.phase is Phase.FAILED
 
 
 def _as_judged(found: JobDocument, written: Any, status: JobStatus) -> JobSpec | None:
@@ -118,7 +168,7 @@ def as_the_brain_left_it(status: JobStatus) -> JobStatus:
     if status.reason not in _OURS:
         return status
     bare = replace(status, reason="", message="")
-    if status.reason == INVALID_SPEC and status.phase is Phase.FAILED:
+    if never_run(status):
         # Never run, so not over: another spec may be right.
         kept = tuple(c for c in status.conditions if c.type != "Failed")
         bare = replace(bare, phase=None, completion_time=None, conditions=kept)

@@ -17,7 +17,7 @@ from regatta.api.problems import InvalidJob
 from regatta.controller.plan import Event, Instant, Plan
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes import takeover
-from regatta.engines.kubernetes.apply import Applier
+from regatta.engines.kubernetes.apply import Applier, with_note
 from regatta.engines.kubernetes.caches import Caches
 from regatta.engines.kubernetes.client import KubeClient
 from regatta.engines.kubernetes.errors import ApiError
@@ -25,9 +25,10 @@ from regatta.engines.kubernetes.jobs import (
     INVALID_SPEC,
     JobReader,
     as_the_brain_left_it,
+    never_run,
     stored_status,
 )
-from regatta.engines.kubernetes.memory import STRANGER_SECONDS, JobMemory, Stranger
+from regatta.engines.kubernetes.memory import STRANGER_SECONDS, JobMemory, Note, Stranger
 from regatta.engines.kubernetes.observe import Found, children
 from regatta.engines.kubernetes.resources import CONFIG_MAPS, PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.slim import Bare, JobDocument
@@ -38,6 +39,8 @@ _log = logging.getLogger(__name__)
 #: A look that took a millisecond is not repeated for four: a job of a thousand pods has thousands
 #: of changes a second, and one look answers many of them.
 REST = 4.0
+#: Of what is wrong with a spec, in a status and in an event.
+LONGEST_MESSAGE = 1024
 #: Nor ever sooner than this: pods that start together are then one look and not ten.
 SHORTEST_REST = 0.02
 
@@ -98,10 +101,15 @@ class Reconciler:
         seen = children(job, found)
         plan = reconcile(job, seen, now)
         memory.took, memory.looked_at = self._clock() - began, self._clock()
-        if plan == _NOTHING and read.status is job.status:
+        problem = self._reader.problem(job.uid)
+        note = Note(INVALID_SPEC, problem[:LONGEST_MESSAGE]) if problem else None
+        if plan == _NOTHING and read.status is job.status and note is None:
             return None
+        plan = _with_warning(plan, job, read.status, note)
         told = job.status.revision in seen.environments
-        return await self._applier.apply(document, job, read.status, plan, memory, now, told=told)
+        return await self._applier.apply(
+            document, job, read.status, plan, memory, now, told=told, note=note
+        )
 
     def _now(self) -> Instant:
         """On a cluster nobody closes a lid: both clocks are the wall's, and survive us."""
@@ -204,7 +212,7 @@ class Reconciler:
         if stored.phase is not None and stored.phase.final:
             return None
         now = self._now()
-        message = str(invalid)[:1024]
+        message = str(invalid)[:LONGEST_MESSAGE]
         status = _invalid(stored, message, document.metadata.generation, now)
         events: tuple[Event, ...] = ()
         if stored.reason != INVALID_SPEC or stored.message != message:
@@ -217,8 +225,18 @@ class Reconciler:
 _NOTHING = Plan()
 
 
+def _with_warning(plan: Plan, job: Job, stored: JobStatus, note: Note | None) -> Plan:
+    """An event for an edit that is not followed, once."""
+    if note is None or stored.message == note.message:
+        return plan
+    if with_note(plan.status or job.status, note).message != note.message:
+        return plan  # the job has something more important to say
+    event = Event(type="Warning", reason=note.reason, message=note.message)
+    return replace(plan, events=(*plan.events, event))
+
+
 def _invalid(stored: JobStatus, message: str, generation: int, now: Instant) -> JobStatus:
-    if stored.phase is not None and stored.reason != INVALID_SPEC:
+    if stored.phase is not None and not never_run(stored):
         return replace(stored, reason=INVALID_SPEC, message=message)
     failed = Condition(
         type="Failed",

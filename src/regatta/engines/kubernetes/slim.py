@@ -190,6 +190,8 @@ class GroupPolicy(msgspec.Struct, frozen=True, gc=False):
 class PodGroupSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     min_member: int = 0
     queue: str = ""
+    priority_class_name: str = ""
+    min_resources: dict[str, str | int | float] = {}
     scheduling_policy: GroupPolicy | None = None
 
 

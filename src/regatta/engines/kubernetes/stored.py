@@ -25,6 +25,7 @@ def job_metadata(found: JobDocument) -> Metadata:
         deletion_timestamp=known.deletion_timestamp,
         labels=known.labels,
         annotations=known.annotations,
+        finalizers=tuple(known.finalizers),
     )
 
 
