@@ -84,3 +84,24 @@ def test_probes_and_metrics_say_how_the_operator_is(left: Jobs) -> None:
         'regatta_api_requests_total{code="201",resource="pods",verb="create"} 1.0',
     ):
         assert expected in said
+
+
+def test_an_edit_that_was_made_while_no_operator_ran_is_followed(left: Jobs) -> None:
+    job = a_job("job").workers(1).document()
+    container = job["spec"]["worker"]["template"]["spec"]["containers"][0]
+    with RunningOperator(left.plane.admin_kubeconfig, namespace=left.namespace):
+        left.create(job)
+        left.wait_for_phase("job", "Running")
+    container["image"] = "train:2"
+    left.change("job", runPolicy={"suspend": True})
+    left.change("job", worker=job["spec"]["worker"])
+    left.change("job", runPolicy={"suspend": False})
+    with RunningOperator(left.plane.admin_kubeconfig, namespace=left.namespace):
+        left.wait_for_pods(
+            "job",
+            lambda pods: (
+                [p["spec"]["containers"][0]["image"] for p in pods.values()] == ["train:2"]
+            ),
+            "a pod of the edited template",
+        )
+        left.wait_for_phase("job", "Running")

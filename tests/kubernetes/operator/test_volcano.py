@@ -108,6 +108,13 @@ def test_no_pod_is_made_before_volcano_lets_the_group_in(jobs: Jobs, volcano: Co
     made = group(jobs)
     assert made is not None
     assert made["spec"]["queue"] == "narrow"
+    # What a person does then: ask for less.
+    jobs.change("job", worker={"replicas": 1}, schedulingPolicy={"minResources": {"cpu": "500m"}})
+    jobs.wait("job", lambda s: s.get("reason") != "WaitingForAdmission", "its admission")
+    made = group(jobs)
+    assert made is not None
+    assert (made["spec"]["minMember"], made["spec"]["minResources"]) == (2, {"cpu": "500m"})
+    jobs.wait_for_pods("job", lambda pods: len(pods) == 2, "pods of the smaller size")
     volcano.api.patch(f"{queue}/narrow", {"spec": {"capability": {"cpu": "8"}}})
     jobs.wait_for_phase("job", "Running")
 
