@@ -10,6 +10,7 @@ import pytest
 from regatta.api.load import validate_document
 from regatta.controller.plan import Instant
 from regatta.controller.reconcile import reconcile
+from regatta.controller.world import PodPhase
 from regatta.engines.kubernetes import slim
 from regatta.engines.kubernetes.hostports import ports_of
 from regatta.engines.kubernetes.observe import Found, children
@@ -32,11 +33,17 @@ def a_job(**spec: Any) -> Any:
     return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, uid="uid-1"))
 
 
-def a_pod(name: str, labels: dict[str, str], **status: Any) -> slim.Pod:
+def a_pod(
+    name: str, labels: dict[str, str], containers: tuple[str, ...] = ("paddle",), **status: Any
+) -> slim.Pod:
     metadata = {"name": name, "uid": f"uid-of-{name}", "labels": JOB_LABELS | labels}
     document = {
         "metadata": {**metadata, "ownerReferences": [OURS]},
-        "spec": {"nodeName": "node-1", "containers": [{"name": "paddle"}]},
+        "spec": {
+            "nodeName": "node-1",
+            "restartPolicy": "Never",
+            "containers": [{"name": name} for name in containers],
+        },
         "status": {"phase": "Running", **status},
     }
     return msgspec.convert(document, slim.Pod)
@@ -54,6 +61,20 @@ def test_a_pods_place_is_on_its_labels() -> None:
     (pod,) = children(a_job(), Found(pods=[a_pod("job-worker-1", PLACE, podIP="198.18.0.9")])).pods
     assert (pod.role, pod.index, pod.attempt, pod.revision) == ("worker", 1, 2, 3)
     assert pod.host == "198.18.0.9"
+
+
+@pytest.mark.parametrize("former", [False, True])
+def test_a_replicas_result_is_that_of_the_first_container_of_its_roles_template(
+    former: bool,
+) -> None:
+    ended = {"name": "paddle", "state": {"terminated": {"exitCode": 3}}}
+    statuses = [{"name": "a-proxy", "state": {"running": {}}}, ended]
+    labels, containers = {} if former else PLACE, ("a-proxy", "paddle")
+    live = a_pod("job-worker-1", labels, containers, containerStatuses=statuses)
+    (pod,) = children(a_job(), Found(pods=[live])).pods
+    assert pod.phase is PodPhase.FAILED
+    assert pod.exit is not None
+    assert pod.exit.code == 3
 
 
 def test_a_name_is_given_out_only_when_the_cluster_can_resolve_it() -> None:

@@ -66,6 +66,42 @@ def test_a_pods_phase_is_its_main_containers(
     assert podstate.phase_of(a_pod(status, **spec)) is phase, what
 
 
+PROXY_FIRST = {"containers": [{"name": "a-proxy"}, {"name": "paddle"}]}
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "phase", "code"),
+    [
+        ("main done, proxy runs on", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(terminated=terminated(0))]},
+         PodPhase.SUCCEEDED, 0),
+        ("main failed, proxy runs on", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(terminated=terminated(2))]},
+         PodPhase.FAILED, 2),
+        ("proxy ready, main to come", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(waiting={"reason": "PodInitializing"})]},
+         PodPhase.STARTING, None),
+        ("main done, proxy failed", {"phase": "Failed", "containerStatuses": [
+            container("a-proxy", terminated=terminated(1)), container(terminated=terminated(0))]},
+         PodPhase.SUCCEEDED, 0),
+    ],
+)  # fmt: skip
+def test_a_proxy_that_a_mesh_put_first_is_not_the_main_container(
+    what: str, status: dict[str, Any], phase: PodPhase, code: int | None
+) -> None:
+    pod = a_pod(status, **PROXY_FIRST)
+    assert podstate.phase_of(pod, "paddle") is phase, what
+    ended = podstate.exit_of(pod, phase, "paddle")
+    assert (ended.code if ended else None) == code, what
+
+
+@pytest.mark.parametrize("name", ["", "renamed-since"])
+def test_where_no_container_has_the_templates_name_the_first_is_the_main_one(name: str) -> None:
+    ended = container("a-proxy", terminated=terminated(0))
+    pod = a_pod({"phase": "Running", "containerStatuses": [ended]}, **PROXY_FIRST)
+    assert podstate.phase_of(pod, name) is PodPhase.SUCCEEDED
+
+
 def test_the_last_words_of_a_program_come_with_its_exit() -> None:
     state = terminated(137, "OOMKilled", "x" * 9000)
     pod = a_pod({"phase": "Failed", "containerStatuses": [container(terminated=state)]})

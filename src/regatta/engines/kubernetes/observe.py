@@ -59,8 +59,9 @@ def names_needed(job: Job) -> Iterator[str]:
 
 
 def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
-    metadata, phase = pod.metadata, podstate.phase_of(pod)
     role, index, attempt, revision = _place(pod, found)
+    main = main_of(job, role)
+    metadata, phase = pod.metadata, podstate.phase_of(pod, main)
     stopping = podstate.is_stopped(pod)
     return Pod(
         name=metadata.name,
@@ -73,13 +74,21 @@ def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
         scheduled=podstate.is_scheduled(pod),
         host=_host(job, pod, found),
         waiting="" if phase.over else podstate.waiting_of(pod),
-        exit=podstate.exit_of(pod, phase),
+        exit=podstate.exit_of(pod, phase, main),
         disruption="" if stopping else podstate.disruption_of(pod, phase),
         stopping=stopping,
         deleting=metadata.deletion_timestamp is not None,
         gone_by=metadata.deletion_timestamp,
         waits_for_environment=podstate.waits_for_environment(pod, revision),
     )
+
+
+def main_of(job: Job, role: str) -> str:
+    """The name of the container whose exit is the result of the role's replicas."""
+    spec = job.spec.roles().get(role)
+    template = (spec.template.get("spec") if spec else None) or {}
+    containers = template.get("containers") or ()
+    return next((container.get("name", "") for container in containers), "")
 
 
 def is_predecessors(job: Job, metadata: slim.Metadata) -> bool:

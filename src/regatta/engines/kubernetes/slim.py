@@ -109,7 +109,7 @@ class ContainerName(msgspec.Struct, frozen=True, gc=False):
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
     restart_policy: str = ""
-    #: In the order of the spec: the first one's exit is the replica's result.
+    #: In the order of the spec, with what others put in: a mesh's proxy may be the first.
     containers: tuple[ContainerName, ...] = ()
 
 
