@@ -45,7 +45,9 @@ def own(job: Job, place: Place) -> list[Variable]:
     variables = [
         pod_ip(place),
         literal("PADDLE_PORT", place.port),
-        literal("PADDLE_CURRENT_ENDPOINT", "$(POD_IP):$(PADDLE_PORT)"),
+        # Where peers were given a name, that is what it is called in their list, whatever a
+        # template's own POD_IP says.
+        literal("PADDLE_CURRENT_ENDPOINT", f"{place.host or '$(POD_IP)'}:$(PADDLE_PORT)"),
         literal("PADDLE_TRAINER_ID", place.index),
         literal("TRAINER_ID", place.index),
         literal("TRAINING_ROLE", role),
