@@ -65,3 +65,13 @@ def test_among_peers_with_names_a_replica_is_called_by_its_own_whatever_its_temp
 
     assert seen["POD_IP"] == "127.64.0.1", "what the user wrote wins"
     assert seen["PADDLE_CURRENT_ENDPOINT"] == "j-worker-0:20000"
+
+
+def test_every_container_keeps_its_last_lines_unless_its_template_says_otherwise() -> None:
+    init = [{"name": "fetch"}, {"name": "own", "terminationMessagePolicy": "File"}]
+
+    made = the_pod(spec={"initContainers": init}).manifest["spec"]
+
+    kept = [c["terminationMessagePolicy"] for c in (*made["initContainers"], *made["containers"])]
+    assert kept == ["FallbackToLogsOnError", "File", "FallbackToLogsOnError"]
+    assert "envFrom" not in made["initContainers"][0], "it need not wait for the environment"

@@ -78,9 +78,11 @@ def _spec(job: Job, replica: Replica, children: Children, spec: dict[str, Any]) 
         spec.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
     for number, container in enumerate(spec.get("containers") or ()):
         _add_environment(job, place, container)
-        container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+        _keep_last_lines(container)
         if number == 0 and (by_name or job.spec.intranet is not Intranet.POD_IP):
             _declare_port(container, place.port)
+    for container in spec.get("initContainers") or ():
+        _keep_last_lines(container)
     return spec
 
 
@@ -114,6 +116,11 @@ def _end_of_its_parts(variable: Variable, env: list[Variable]) -> int:
     value = variable.get("value", "")
     parts = [n for n, known in enumerate(env, 1) if f"$({known.get('name')})" in value]
     return max(parts, default=0)
+
+
+def _keep_last_lines(container: dict[str, Any]) -> None:
+    """What a failed job quotes: the end of its log where the program wrote no message itself."""
+    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
 
 
 def _declare_port(container: dict[str, Any], port: int) -> None:

@@ -9,6 +9,8 @@ its proxy in front of it. Without a name, or where none is called so, it is the 
 
 from __future__ import annotations
 
+import msgspec
+
 from regatta.controller.world import Exit, PodPhase
 from regatta.engines.kubernetes.annotations import RELEASED, STOPPED
 from regatta.engines.kubernetes.slim import ContainerStatus, Pod, Terminated
@@ -66,8 +68,9 @@ def is_scheduled(pod: Pod) -> bool:
 def exit_of(pod: Pod, phase: PodPhase, main: str = "") -> Exit | None:
     if not phase.over:
         return None
-    ended = _end_of(pod, main)
-    said = pod.status
+    ended, said = _end_of(pod, main), pod.status
+    if ended is None and phase is PodPhase.FAILED:
+        ended = _failed_before_it(pod)
     if ended is None:
         code = 0 if phase is PodPhase.SUCCEEDED else None
         return Exit(code=code, reason=said.reason, message=_cut(said.message))
@@ -126,6 +129,19 @@ def _end_of(pod: Pod, main: str) -> Terminated | None:
     return status.state.terminated if status else None
 
 
+def _failed_before_it(pod: Pod) -> Terminated | None:
+    """The end of an init container for which the main one was never started, with its name."""
+    if pod.status.reason or disruption_of(pod, PodPhase.FAILED):
+        return None  # all its containers were ended from outside, and none is to blame
+    for status in pod.status.init_container_statuses:
+        ended = status.state.terminated
+        if ended is not None and ended.exit_code != 0:
+            which = f"init container {status.name} failed"
+            said = f": {_cut(ended.message, len(which) + 2)}" if ended.message else ""
+            return msgspec.structs.replace(ended, message=which + said)
+    return None
+
+
 def _while_running(pod: Pod, main: str) -> PodPhase:
     status = main_container(pod, main)
     if status is None or status.state.running is not None:
@@ -165,5 +181,6 @@ def _named(pod: Pod, words: str) -> str:
     return f"{pod.metadata.name}: {words}"[:1024]
 
 
-def _cut(text: str) -> str:
-    return text[-LONGEST_MESSAGE:]
+def _cut(text: str, beside: int = 0) -> str:
+    """Its end, which says the most; `beside` characters are taken by something else."""
+    return text[-(LONGEST_MESSAGE - beside) :]
