@@ -18,7 +18,8 @@ from regatta.engines.kubernetes.peers import with_waiting
 from regatta.engines.kubernetes.reconciler import wall_clock
 
 JOB_LABELS = {"paddle-res-type": "worker"}
-OURS = {"kind": "PaddleJob", "name": "job", "uid": "uid-1", "controller": True}
+A_JOB = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "name": "job"}
+OURS = {**A_JOB, "uid": "uid-1", "controller": True}
 
 
 def a_job(**spec: Any) -> Any:
@@ -89,15 +90,17 @@ def test_a_name_is_given_out_only_when_the_cluster_can_resolve_it() -> None:
     ("what", "owner", "foreign"),
     [
         ("nobody's", None, True),
-        ("a ReplicaSet's", {"kind": "ReplicaSet", "name": "job", "uid": "uid-7"}, True),
-        ("another job's", {"kind": "PaddleJob", "name": "other", "uid": "uid-7"}, True),
-        ("an earlier job's of this name", {"kind": "PaddleJob", "name": "job", "uid": "0"}, False),
+        ("a ReplicaSet's", {**A_JOB, "apiVersion": "apps/v1", "kind": "ReplicaSet"}, True),
+        ("another job's", {**A_JOB, "name": "other"}, True),
+        ("a job's of Kubeflow", {**A_JOB, "apiVersion": "kubeflow.org/v1"}, True),
+        ("an earlier job's of this name", A_JOB, False),
+        ("one's of another version", {**A_JOB, "apiVersion": "batch.paddlepaddle.org/v2"}, False),
     ],
 )
 def test_a_pod_in_the_way_is_foreign_unless_an_earlier_job_of_this_name_left_it(
     what: str, owner: dict[str, str] | None, foreign: bool
 ) -> None:
-    owners = [] if owner is None else [owner]
+    owners = [] if owner is None else [owner | {"uid": "uid-7"}]
     metadata = {"name": "job-worker-0", "uid": "u", "ownerReferences": owners}
     (pod,) = children(a_job(), Found(others=[msgspec.convert(metadata, slim.Metadata)])).pods
     assert pod.foreign is foreign, what

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from regatta.api.job import KIND, Job
+from regatta.api.job import GROUP, KIND, Job
 from regatta.controller import labels
 from regatta.controller.observe import pod_name, size_in_effect, spec_size
 from regatta.controller.world import Children, Gangs, Pod, PodPhase, meets_by_name
@@ -93,10 +93,12 @@ def main_of(job: Job, role: str) -> str:
 
 def is_predecessors(job: Job, metadata: slim.Metadata) -> bool:
     """Belongs to an earlier job of this name, and goes when the garbage collector comes by."""
-    return any(
-        owner.kind == KIND and owner.name == job.name and owner.uid != job.uid
-        for owner in metadata.owner_references
-    )
+    return any(owner.name == job.name and owner.uid != job.uid for owner in owning_jobs(metadata))
+
+
+def owning_jobs(metadata: slim.Metadata) -> Iterator[slim.OwnerReference]:
+    """Its owners that are jobs of ours: Kubeflow has PaddleJobs too, in a group of its own."""
+    return (o for o in metadata.owner_references if o.kind == KIND and o.group == GROUP)
 
 
 def _place(pod: slim.Pod, found: Found) -> tuple[str, int, int, int]:

@@ -18,10 +18,15 @@ H = TypeVar("H", bound=Hashable)
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
     controller: bool = False
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
