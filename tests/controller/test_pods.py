@@ -75,3 +75,29 @@ def test_every_container_keeps_its_last_lines_unless_its_template_says_otherwise
     kept = [c["terminationMessagePolicy"] for c in (*made["initContainers"], *made["containers"])]
     assert kept == ["FallbackToLogsOnError", "File", "FallbackToLogsOnError"]
     assert "envFrom" not in made["initContainers"][0], "it need not wait for the environment"
+
+
+OURS = {"name": "paddle", "containerPort": 20000}
+
+
+@pytest.mark.parametrize(
+    ("what", "theirs", "added"),
+    [
+        ("none", None, [OURS]),
+        ("another", [{"name": "http", "containerPort": 80}], [OURS]),
+        ("the same", [{"containerPort": 20000}], []),
+        ("the same, in more words", [{"containerPort": 20000, "protocol": "TCP"}], []),
+        ("its number for datagrams", [{"containerPort": 20000, "protocol": "UDP"}], [OURS]),
+        ("another of its name", [{"name": "paddle", "containerPort": 2379}],
+         [{"containerPort": 20000}]),
+        ("its name and number for datagrams", [{**OURS, "protocol": "UDP"}],
+         [{"containerPort": 20000}]),
+    ],
+)  # fmt: skip
+def test_a_replicas_port_is_declared_once_beside_those_of_its_template(
+    what: str, theirs: list[dict[str, Any]] | None, added: list[dict[str, Any]]
+) -> None:
+    pod = the_pod(Intranet.SERVICE, ports=theirs)
+
+    (container,) = pod.manifest["spec"]["containers"]
+    assert container["ports"] == [*(theirs or []), *added], what

@@ -126,6 +126,13 @@ def _keep_last_lines(container: dict[str, Any]) -> None:
 def _declare_port(container: dict[str, Any], port: int) -> None:
     """Under hostNetwork this becomes a hostPort, which keeps two replicas off one node."""
     ports = container.get("ports") or []
-    if not any(known.get("containerPort") == port for known in ports):
-        ports = [*ports, {"name": "paddle", "containerPort": port}]
+    if not any(_is_tcp(known) and known.get("containerPort") == port for known in ports):
+        # Nobody looks it up by its name, and two of one name are refused.
+        taken = any(known.get("name") == "paddle" for known in ports)
+        name = {} if taken else {"name": "paddle"}
+        ports = [*ports, {**name, "containerPort": port}]
     container["ports"] = ports
+
+
+def _is_tcp(port: dict[str, Any]) -> bool:
+    return port.get("protocol") in (None, "", "TCP")

@@ -130,6 +130,17 @@ def test_a_service_job_starts_because_its_servers_find_themselves_in_the_list(jo
     assert services["wide-ps-0"]["spec"]["clusterIP"] == "None"
 
 
+def test_a_templates_own_port_may_have_any_name(jobs: Jobs) -> None:
+    """One called paddle, as ours is, made the pods impossible."""
+    job = a_job("wide").workers(1).spec(intranet="Service").document()
+    (container,) = job["spec"]["worker"]["template"]["spec"]["containers"]
+    container["ports"] = [{"name": "paddle", "containerPort": 2379}]
+    jobs.create(job)
+    jobs.wait_for_phase("wide", "Running", seconds=30)
+    (container,) = jobs.pods("wide")["wide-worker-0"]["spec"]["containers"]
+    assert [port["containerPort"] for port in container["ports"]] == [2379, 20000]
+
+
 @pytest.mark.parametrize("intranet", ["PodIP", "Service", "Host"])
 def test_gloo_meets_at_a_port_that_is_not_the_servers_own(jobs: Jobs, intranet: str) -> None:
     """K3: in PodIP and Host mode the meeting point was server 0's own port."""
