@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Completion, Intranet, TaskPort
+from regatta.api.job import Completion, Intranet, RoleSpec, TaskPort
+from regatta.controller.environment.places import gpus
 from regatta.controller.plan import NewPod
 from regatta.controller.world import Ports
 from tests.controller.builders import JobBuilder, Scene, a_job, a_scene
@@ -99,14 +100,35 @@ def test_gloo_has_no_variables_in_a_collective_job() -> None:
     assert not [name for name in own if "GLOO" in name]
 
 
-def test_a_worker_with_gpus_is_left_to_nccl() -> None:
-    template = {
-        "spec": {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
-    }
+@pytest.mark.parametrize(
+    ("asked", "backend"),
+    [
+        ({"nvidia.com/gpu": 1}, None),
+        ({"nvidia.com/gpu.shared": "1"}, None),
+        ({"nvidia.com/mig-1g.5gb": 1}, None),
+        ({"huawei.com/Ascend910": 8}, None),
+        ({"kunlunxin.com/xpu": 1}, None),
+        ({"nvidia.com/gpu": 0}, "gloo"),
+        ({"cpu": 4, "memory": "8Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "4Mi"}, "gloo"),
+        ({"attachable-volumes.kubernetes.io/csi": 1, "kubernetes.io/batch-cpu": 1}, "gloo"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["limits", "requests"])
+def test_only_a_worker_that_asks_for_no_device_of_any_vendor_is_told_to_use_gloo(
+    asked: dict[str, Any], backend: str | None, kind: str
+) -> None:
+    containers = [{"name": "main", "resources": {kind: asked}}, {"name": "sidecar"}]
 
-    own = environments(a_job().with_workers(2, template))["j-worker-0"]
+    own = environments(a_job().with_workers(2, {"spec": {"containers": containers}}))["j-worker-0"]
 
-    assert "PADDLE_DISTRI_BACKEND" not in own
+    assert own.get("PADDLE_DISTRI_BACKEND") == backend
+
+
+def test_only_whole_gpus_are_counted_as_gpus() -> None:
+    asked = {"nvidia.com/gpu": 2, "nvidia.com/mig-1g.5gb": 4}
+    template = {"spec": {"containers": [{"name": "main", "resources": {"limits": asked}}]}}
+
+    assert gpus(RoleSpec(replicas=1, template=template)) == 2
 
 
 def test_heter_trainers_get_the_names_paddles_role_maker_reads() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from regatta.api.job import Intranet, Job
 from regatta.controller import environment, gang, labels
-from regatta.controller.environment import Place
+from regatta.controller.environment import Place, Variable
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import NewPod
 from regatta.controller.world import Children, meets_by_name
@@ -78,9 +78,11 @@ def _spec(job: Job, replica: Replica, children: Children, spec: dict[str, Any]) 
         spec.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
     for number, container in enumerate(spec.get("containers") or ()):
         _add_environment(job, place, container)
-        container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+        _keep_last_lines(container)
         if number == 0 and (by_name or job.spec.intranet is not Intranet.POD_IP):
             _declare_port(container, place.port)
+    for container in spec.get("initContainers") or ():
+        _keep_last_lines(container)
     return spec
 
 
@@ -93,15 +95,44 @@ def _add_environment(job: Job, place: Place, container: dict[str, Any]) -> None:
     # First, so that a user's own envFrom comes after it and wins.
     shared = {"configMapRef": {"name": name}}
     container["envFrom"] = [shared, *(container.get("envFrom") or ())]
-    theirs = container.get("env") or []
+    container["env"] = _beside(environment.own(job, place), container.get("env") or [])
+
+
+def _beside(ours: list[Variable], theirs: list[Variable]) -> list[Variable]:
+    """Ours come first, so that theirs may refer to them; what they set themselves is left to them.
+
+    `$(NAME)` stands only for what comes earlier in the list. So one of ours that refers to a
+    variable that they set comes right after that.
+    """
     named = {variable.get("name") for variable in theirs}
-    ours = [v for v in environment.own(job, place) if v["name"] not in named]
-    container["env"] = [*ours, *theirs]
+    env = list(theirs)
+    for variable in reversed(ours):
+        if variable["name"] not in named:
+            env.insert(_end_of_its_parts(variable, env), variable)
+    return env
+
+
+def _end_of_its_parts(variable: Variable, env: list[Variable]) -> int:
+    value = variable.get("value", "")
+    parts = [n for n, known in enumerate(env, 1) if f"$({known.get('name')})" in value]
+    return max(parts, default=0)
+
+
+def _keep_last_lines(container: dict[str, Any]) -> None:
+    """What a failed job quotes: the end of its log where the program wrote no message itself."""
+    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
 
 
 def _declare_port(container: dict[str, Any], port: int) -> None:
     """Under hostNetwork this becomes a hostPort, which keeps two replicas off one node."""
     ports = container.get("ports") or []
-    if not any(known.get("containerPort") == port for known in ports):
-        ports = [*ports, {"name": "paddle", "containerPort": port}]
+    if not any(_is_tcp(known) and known.get("containerPort") == port for known in ports):
+        # Nobody looks it up by its name, and two of one name are refused.
+        taken = any(known.get("name") == "paddle" for known in ports)
+        name = {} if taken else {"name": "paddle"}
+        ports = [*ports, {**name, "containerPort": port}]
     container["ports"] = ports
+
+
+def _is_tcp(port: dict[str, Any]) -> bool:
+    return port.get("protocol") in (None, "", "TCP")

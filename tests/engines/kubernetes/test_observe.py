@@ -10,6 +10,7 @@ import pytest
 from regatta.api.load import validate_document
 from regatta.controller.plan import Instant
 from regatta.controller.reconcile import reconcile
+from regatta.controller.world import PodPhase
 from regatta.engines.kubernetes import slim
 from regatta.engines.kubernetes.hostports import ports_of
 from regatta.engines.kubernetes.observe import Found, children
@@ -17,7 +18,8 @@ from regatta.engines.kubernetes.peers import with_waiting
 from regatta.engines.kubernetes.reconciler import wall_clock
 
 JOB_LABELS = {"paddle-res-type": "worker"}
-OURS = {"kind": "PaddleJob", "name": "job", "uid": "uid-1", "controller": True}
+A_JOB = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "name": "job"}
+OURS = {**A_JOB, "uid": "uid-1", "controller": True}
 
 
 def a_job(**spec: Any) -> Any:
@@ -32,11 +34,17 @@ def a_job(**spec: Any) -> Any:
     return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, uid="uid-1"))
 
 
-def a_pod(name: str, labels: dict[str, str], **status: Any) -> slim.Pod:
+def a_pod(
+    name: str, labels: dict[str, str], containers: tuple[str, ...] = ("paddle",), **status: Any
+) -> slim.Pod:
     metadata = {"name": name, "uid": f"uid-of-{name}", "labels": JOB_LABELS | labels}
     document = {
         "metadata": {**metadata, "ownerReferences": [OURS]},
-        "spec": {"nodeName": "node-1", "containers": [{"name": "paddle"}]},
+        "spec": {
+            "nodeName": "node-1",
+            "restartPolicy": "Never",
+            "containers": [{"name": name} for name in containers],
+        },
         "status": {"phase": "Running", **status},
     }
     return msgspec.convert(document, slim.Pod)
@@ -56,6 +64,20 @@ def test_a_pods_place_is_on_its_labels() -> None:
     assert pod.host == "198.18.0.9"
 
 
+@pytest.mark.parametrize("former", [False, True])
+def test_a_replicas_result_is_that_of_the_first_container_of_its_roles_template(
+    former: bool,
+) -> None:
+    ended = {"name": "paddle", "state": {"terminated": {"exitCode": 3}}}
+    statuses = [{"name": "a-proxy", "state": {"running": {}}}, ended]
+    labels, containers = {} if former else PLACE, ("a-proxy", "paddle")
+    live = a_pod("job-worker-1", labels, containers, containerStatuses=statuses)
+    (pod,) = children(a_job(), Found(pods=[live])).pods
+    assert pod.phase is PodPhase.FAILED
+    assert pod.exit is not None
+    assert pod.exit.code == 3
+
+
 def test_a_name_is_given_out_only_when_the_cluster_can_resolve_it() -> None:
     pod = a_pod("job-worker-1", PLACE, podIP="198.18.0.9")
     job = a_job(intranet="Service")
@@ -68,15 +90,17 @@ def test_a_name_is_given_out_only_when_the_cluster_can_resolve_it() -> None:
     ("what", "owner", "foreign"),
     [
         ("nobody's", None, True),
-        ("a ReplicaSet's", {"kind": "ReplicaSet", "name": "job", "uid": "uid-7"}, True),
-        ("another job's", {"kind": "PaddleJob", "name": "other", "uid": "uid-7"}, True),
-        ("an earlier job's of this name", {"kind": "PaddleJob", "name": "job", "uid": "0"}, False),
+        ("a ReplicaSet's", {**A_JOB, "apiVersion": "apps/v1", "kind": "ReplicaSet"}, True),
+        ("another job's", {**A_JOB, "name": "other"}, True),
+        ("a job's of Kubeflow", {**A_JOB, "apiVersion": "kubeflow.org/v1"}, True),
+        ("an earlier job's of this name", A_JOB, False),
+        ("one's of another version", {**A_JOB, "apiVersion": "batch.paddlepaddle.org/v2"}, False),
     ],
 )
 def test_a_pod_in_the_way_is_foreign_unless_an_earlier_job_of_this_name_left_it(
     what: str, owner: dict[str, str] | None, foreign: bool
 ) -> None:
-    owners = [] if owner is None else [owner]
+    owners = [] if owner is None else [owner | {"uid": "uid-7"}]
     metadata = {"name": "job-worker-0", "uid": "u", "ownerReferences": owners}
     (pod,) = children(a_job(), Found(others=[msgspec.convert(metadata, slim.Metadata)])).pods
     assert pod.foreign is foreign, what

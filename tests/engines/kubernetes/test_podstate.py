@@ -66,12 +66,103 @@ def test_a_pods_phase_is_its_main_containers(
     assert podstate.phase_of(a_pod(status, **spec)) is phase, what
 
 
+PROXY_FIRST = {"containers": [{"name": "a-proxy"}, {"name": "paddle"}]}
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "phase", "code"),
+    [
+        ("main done, proxy runs on", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(terminated=terminated(0))]},
+         PodPhase.SUCCEEDED, 0),
+        ("main failed, proxy runs on", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(terminated=terminated(2))]},
+         PodPhase.FAILED, 2),
+        ("proxy ready, main to come", {"phase": "Running", "containerStatuses": [
+            container("a-proxy", **RUNS), container(waiting={"reason": "PodInitializing"})]},
+         PodPhase.STARTING, None),
+        ("main done, proxy failed", {"phase": "Failed", "containerStatuses": [
+            container("a-proxy", terminated=terminated(1)), container(terminated=terminated(0))]},
+         PodPhase.SUCCEEDED, 0),
+    ],
+)  # fmt: skip
+def test_a_proxy_that_a_mesh_put_first_is_not_the_main_container(
+    what: str, status: dict[str, Any], phase: PodPhase, code: int | None
+) -> None:
+    pod = a_pod(status, **PROXY_FIRST)
+    assert podstate.phase_of(pod, "paddle") is phase, what
+    ended = podstate.exit_of(pod, phase, "paddle")
+    assert (ended.code if ended else None) == code, what
+
+
+@pytest.mark.parametrize("name", ["", "renamed-since"])
+def test_where_no_container_has_the_templates_name_the_first_is_the_main_one(name: str) -> None:
+    ended = container("a-proxy", terminated=terminated(0))
+    pod = a_pod({"phase": "Running", "containerStatuses": [ended]}, **PROXY_FIRST)
+    assert podstate.phase_of(pod, name) is PodPhase.SUCCEEDED
+
+
 def test_the_last_words_of_a_program_come_with_its_exit() -> None:
     state = terminated(137, "OOMKilled", "x" * 9000)
     pod = a_pod({"phase": "Failed", "containerStatuses": [container(terminated=state)]})
     ended = podstate.exit_of(pod, PodPhase.FAILED)
     assert ended is not None
     assert (ended.code, ended.reason, len(ended.message)) == (137, "OOMKilled", 4096)
+
+
+def after_init(*init: dict[str, Any], **status: Any) -> Pod:
+    """A failed pod whose main container was never started."""
+    waits = container(waiting={"reason": "PodInitializing"})
+    ends = {"initContainerStatuses": init, "containerStatuses": [waits]}
+    return a_pod({"phase": "Failed", **ends, **status})
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "message"),
+    [
+        ("with a last line", "no such bucket", "init container fetch failed: no such bucket"),
+        ("in silence", "", "init container fetch failed"),
+        ("with many words", "x" * 9000, "init container fetch failed: " + "x" * 4067),
+    ],
+)
+def test_an_init_container_that_failed_is_how_the_replica_ended(
+    what: str, said: str, message: str
+) -> None:
+    done = container("unpack", terminated=terminated(0, "Completed"))
+    pod = after_init(done, container("fetch", terminated=terminated(3, message=said)))
+
+    ended = podstate.exit_of(pod, podstate.phase_of(pod), "paddle")
+
+    assert ended is not None
+    assert (ended.code, ended.reason, ended.message) == (3, "Error", message), what
+    assert ended.finished_at is not None
+
+
+def test_where_the_program_itself_ended_init_containers_explain_nothing() -> None:
+    """A proxy that is a restartable init container is ended after it, by a signal."""
+    ends = [container(terminated=terminated(2, message="boom"))]
+    pod = after_init(container("proxy", terminated=terminated(143)), containerStatuses=ends)
+    ended = podstate.exit_of(pod, PodPhase.FAILED, "paddle")
+    assert ended is not None
+    assert (ended.code, ended.message) == (2, "boom")
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "reason"),
+    [
+        ("evicted", {"reason": "Evicted"}, "Evicted"),
+        ("past its deadline", {"reason": "DeadlineExceeded"}, "DeadlineExceeded"),
+        ("preempted", {"conditions": [{"type": "DisruptionTarget", "status": "True",
+            "reason": "PreemptionByScheduler"}]}, ""),
+    ],
+)  # fmt: skip
+def test_an_init_container_that_was_ended_from_outside_is_not_to_blame(
+    what: str, status: dict[str, Any], reason: str
+) -> None:
+    pod = after_init(container("fetch", terminated=terminated(137)), **status)
+    ended = podstate.exit_of(pod, PodPhase.FAILED, "paddle")
+    assert ended is not None
+    assert (ended.code, ended.reason, ended.message) == (None, reason, ""), what
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,27 @@ def test_a_failed_job_stops_its_healthy_pods_and_keeps_them_for_their_logs(jobs:
     assert pods["job-ps-0"]["status"]["reason"] == "DeadlineExceeded"
 
 
+def test_an_init_container_that_fails_is_named_with_its_exit_code_and_last_words(
+    jobs: Jobs,
+) -> None:
+    waits = {"kwok.regatta.test/waiting": "PodInitializing"}
+    init = [{"name": "fetch", "image": "registry.local/fetch:1"}]
+    jobs.create(a_job("job").workers(1, **waits).pod("worker", initContainers=init))
+    jobs.wait_for_phase("job", "Starting")
+    (made,) = jobs.pods("job")["job-worker-0"]["spec"]["initContainers"]
+    assert made["terminationMessagePolicy"] == "FallbackToLogsOnError"
+    ended = {"exitCode": 3, "reason": "Error", "message": "no such bucket"}
+    fetch = {"name": "fetch", "image": "", "imageID": "", "ready": False, "restartCount": 0}
+    failed = {
+        "phase": "Failed",
+        "initContainerStatuses": [fetch | {"state": {"terminated": ended}}],
+    }
+    jobs.api.patch(f"{jobs.core}/pods/job-worker-0/status", {"status": failed})
+    status = jobs.wait_for_phase("job", "Failed")
+    assert "job-worker-0 exited with code 3" in status["message"]
+    assert status["failure"]["message"] == "init container fetch failed: no such bucket"
+
+
 def test_a_failure_is_seen_although_another_pod_still_waits(jobs: Jobs) -> None:
     """K12: a pending replica could mask a failed one."""
     waits = {"kwok.regatta.test/waiting": "ImagePullBackOff"}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections.abc import Iterator
+
 import pytest
 
 from tests.kubernetes.operator.builders import a_job
@@ -12,6 +16,61 @@ PODS = ["wide-ps-0", "wide-ps-1", "wide-worker-0", "wide-worker-1"]
 
 def variables(pod: dict) -> dict[str, str | None]:
     return {v["name"]: v.get("value") for v in pod["spec"]["containers"][0]["env"]}
+
+
+def main_ends(jobs: Jobs, pod: str) -> None:
+    """The program's container ends well; those beside it run on."""
+    statuses = jobs.pods()[pod]["status"]["containerStatuses"]
+    now = "2026-01-01T00:00:00Z"
+    for status in statuses:
+        if status["name"] == "paddle":
+            ended = {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}
+            status["state"] = {"terminated": ended}
+    jobs.api.patch(f"{jobs.core}/pods/{pod}/status", {"status": {"containerStatuses": statuses}})
+
+
+@contextlib.contextmanager
+def a_mesh(jobs: Jobs) -> Iterator[None]:
+    """Puts its proxy before the containers of every new pod of the namespace."""
+    name, group = f"mesh-{jobs.namespace}", "/apis/admissionregistration.k8s.io/v1"
+    policies, bindings = (
+        f"{group}/mutatingadmissionpolicies",
+        f"{group}/mutatingadmissionpolicybindings",
+    )
+    proxy = 'Object.spec.containers{name: "a-proxy", image: "registry.local/proxy:1"}'
+    patch = f'[JSONPatch{{op: "add", path: "/spec/containers/0", value: {proxy}}}]'
+    here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": jobs.namespace}}}
+    pods = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["pods"],
+        "operations": ["CREATE"],
+    }
+    spec = {
+        "matchConstraints": {**here, "resourceRules": [pods]},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+        "reinvocationPolicy": "Never",
+        "failurePolicy": "Fail",
+    }
+    jobs.api.create(policies, {"metadata": {"name": name}, "spec": spec})
+    jobs.api.create(bindings, {"metadata": {"name": name}, "spec": {"policyName": name}})
+    try:
+        _until_injected(jobs)
+        yield
+    finally:
+        jobs.api.delete(f"{bindings}/{name}")
+        jobs.api.delete(f"{policies}/{name}")
+
+
+def _until_injected(jobs: Jobs) -> None:
+    pod = {"metadata": {"name": "trial"}, "spec": {"containers": [{"name": "x", "image": "y"}]}}
+    deadline = time.monotonic() + 60
+    while True:
+        trial = jobs.api.create(f"{jobs.core}/pods?dryRun=All", pod)
+        if len(trial["spec"]["containers"]) == 2:
+            return
+        assert time.monotonic() < deadline, "the policy never came into force"
+        time.sleep(0.05)
 
 
 def test_a_ps_job_runs_and_completes_when_its_workers_do(jobs: Jobs) -> None:
@@ -69,6 +128,17 @@ def test_a_service_job_starts_because_its_servers_find_themselves_in_the_list(jo
     services = {s["metadata"]["name"]: s for s in jobs.api.items(f"{jobs.core}/services")}
     assert sorted(services) == PODS
     assert services["wide-ps-0"]["spec"]["clusterIP"] == "None"
+
+
+def test_a_templates_own_port_may_have_any_name(jobs: Jobs) -> None:
+    """One called paddle, as ours is, made the pods impossible."""
+    job = a_job("wide").workers(1).spec(intranet="Service").document()
+    (container,) = job["spec"]["worker"]["template"]["spec"]["containers"]
+    container["ports"] = [{"name": "paddle", "containerPort": 2379}]
+    jobs.create(job)
+    jobs.wait_for_phase("wide", "Running", seconds=30)
+    (container,) = jobs.pods("wide")["wide-worker-0"]["spec"]["containers"]
+    assert [port["containerPort"] for port in container["ports"]] == [2379, 20000]
 
 
 @pytest.mark.parametrize("intranet", ["PodIP", "Service", "Host"])
@@ -150,13 +220,16 @@ def test_a_sidecar_that_never_ends_does_not_hold_the_job_back(jobs: Jobs) -> Non
     containers.append({"name": "a-proxy", "image": "registry.local/proxy:1"})
     jobs.create(job)
     jobs.wait_for_phase("meshed", "Running")
-    statuses = jobs.pods("meshed")["meshed-worker-0"]["status"]["containerStatuses"]
-    now = "2026-01-01T00:00:00Z"
-    for status in statuses:
-        if status["name"] == "paddle":
-            ended = {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}
-            status["state"] = {"terminated": ended}
-    jobs.api.patch(
-        f"{jobs.core}/pods/meshed-worker-0/status", {"status": {"containerStatuses": statuses}}
-    )
+    main_ends(jobs, "meshed-worker-0")
+    jobs.wait_for_phase("meshed", "Completed")
+
+
+def test_a_proxy_that_a_mesh_puts_first_does_not_hold_the_job_back(jobs: Jobs) -> None:
+    """As Istio's does with holdApplicationUntilProxyStarts."""
+    with a_mesh(jobs):
+        jobs.create(a_job("meshed").workers(1))
+        jobs.wait_for_phase("meshed", "Running")
+    containers = jobs.pods("meshed")["meshed-worker-0"]["spec"]["containers"]
+    assert [container["name"] for container in containers] == ["a-proxy", "paddle"]
+    main_ends(jobs, "meshed-worker-0")
     jobs.wait_for_phase("meshed", "Completed")

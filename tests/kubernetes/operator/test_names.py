@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.kubernetes.operator.builders import a_job
 from tests.kubernetes.operator.running import Document, Jobs
 
@@ -46,6 +48,22 @@ def test_somebodys_pod_with_our_label_is_told_and_left_alone(jobs: Jobs) -> None
     assert untouched(jobs, theirs)
     jobs.api.delete(f"{jobs.core}/pods/job-worker-0")
     jobs.wait_for_phase("job", "Running")
+
+
+@pytest.mark.parametrize("labels", [{}, {"paddle-res-type": "worker"}])
+def test_a_pod_of_kubeflows_job_of_our_name_is_told_and_left_alone(
+    jobs: Jobs, labels: dict[str, str]
+) -> None:
+    """It was taken for an earlier job's, and its name asked for again and again."""
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "name": "job", "uid": "u-1"}
+    metadata = {"name": "job-worker-0", "labels": labels, "ownerReferences": [owner]}
+    before = jobs.api.create(f"{jobs.core}/pods", {"metadata": metadata, "spec": POD})
+    jobs.create(a_job("job").workers(1))
+    jobs.wait("job", lambda s: s.get("reason") == "ForeignObject", "ForeignObject", seconds=30)
+    after = jobs.pods("job")["job-worker-0"]["metadata"]
+    assert after["uid"] == before["metadata"]["uid"]
+    assert after["ownerReferences"] == [owner]
+    assert "deletionTimestamp" not in after
 
 
 def test_somebodys_service_under_our_name_is_told_and_left_alone(jobs: Jobs) -> None:

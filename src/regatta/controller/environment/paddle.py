@@ -7,7 +7,7 @@ PADDLE_DISTRI_BACKEND, and a gloo meeting point that is not server 0's own port.
 from __future__ import annotations
 
 from regatta.api.job import Job
-from regatta.controller.environment.places import Place, Variable, gpus, literal, pod_ip
+from regatta.controller.environment.places import Place, Variable, gpus, has_device, literal, pod_ip
 from regatta.controller.world import PORTS_PER_REPLICA
 
 _ROLES = {"ps": "PSERVER", "worker": "TRAINER", "heter": "HETER_TRAINER"}
@@ -45,13 +45,15 @@ def own(job: Job, place: Place) -> list[Variable]:
     variables = [
         pod_ip(place),
         literal("PADDLE_PORT", place.port),
-        literal("PADDLE_CURRENT_ENDPOINT", "$(POD_IP):$(PADDLE_PORT)"),
+        # Where peers were given a name, that is what it is called in their list, whatever a
+        # template's own POD_IP says.
+        literal("PADDLE_CURRENT_ENDPOINT", f"{place.host or '$(POD_IP)'}:$(PADDLE_PORT)"),
         literal("PADDLE_TRAINER_ID", place.index),
         literal("TRAINER_ID", place.index),
         literal("TRAINING_ROLE", role),
         literal("PADDLE_TRAINING_ROLE", role),
     ]
-    if not gpus(place.spec):
+    if not has_device(place.spec):
         variables.append(literal("PADDLE_DISTRI_BACKEND", "gloo"))
     if job.spec.heter is not None:
         variables += _heter_own(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -41,10 +42,27 @@ def pod_ip(place: Place) -> Variable:
 
 def gpus(spec: RoleSpec) -> int:
     """GPUs that one replica asks for, over all its containers."""
-    total = 0
+    counts = (str(asked.get("nvidia.com/gpu", 0)) for asked in _resources(spec))
+    return sum(int(count) for count in counts if count.isdecimal())
+
+
+def has_device(spec: RoleSpec) -> bool:
+    """Whether it asks for any: GPUs whole, shared or sliced, NPUs, XPUs, by any vendor's name."""
+    return any(
+        _is_vendors(name) and str(amount) != "0"
+        for asked in _resources(spec)
+        for name, amount in asked.items()
+    )
+
+
+def _resources(spec: RoleSpec) -> Iterator[dict[str, Any]]:
+    """What each container of a replica asks for."""
     for container in spec.template.get("spec", {}).get("containers") or ():
         resources = container.get("resources") or {}
-        asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-        count = str(asked.get("nvidia.com/gpu", 0))
-        total += int(count) if count.isdecimal() else 0
-    return total
+        yield {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+
+
+def _is_vendors(resource: str) -> bool:
+    """Not one of Kubernetes' own, which have no domain or one under kubernetes.io."""
+    domain, slash, _ = resource.rpartition("/")
+    return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from regatta.api.job import KIND, Job
+from regatta.api.job import Job
 from regatta.controller import labels
 from regatta.controller.gang import VOLCANO
 from regatta.controller.world import Gangs, PodGroup
@@ -24,7 +24,7 @@ from regatta.engines.kubernetes.client import KubeClient
 from regatta.engines.kubernetes.errors import KubeError
 from regatta.engines.kubernetes.gangs import RESOURCES, observe_groups
 from regatta.engines.kubernetes.informer import Informer, InformerSettings
-from regatta.engines.kubernetes.observe import Found, names_needed
+from regatta.engines.kubernetes.observe import Found, names_needed, owning_jobs
 from regatta.engines.kubernetes.resources import (
     CONFIG_MAPS,
     ENDPOINT_SLICES,
@@ -271,7 +271,7 @@ def _slim_down(old: slim.Pod | None, new: slim.Pod | None) -> None:
 
 def _jobs_of(metadata: slim.Metadata) -> Iterable[str]:
     """By owner's name and by label: a job also wants to know when its predecessor's pod is gone."""
-    owners = {owner.name for owner in metadata.owner_references if owner.kind == KIND}
+    owners = {owner.name for owner in owning_jobs(metadata)}
     if labelled := metadata.labels.get(labels.JOB):
         owners.add(labelled)
     if not owners and labels.UPSTREAM_ROLE in metadata.labels:

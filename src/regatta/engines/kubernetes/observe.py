@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from regatta.api.job import KIND, Job
+from regatta.api.job import GROUP, KIND, Job
 from regatta.controller import labels
 from regatta.controller.observe import pod_name, size_in_effect, spec_size
 from regatta.controller.world import Children, Gangs, Pod, PodPhase, meets_by_name
@@ -59,8 +59,9 @@ def names_needed(job: Job) -> Iterator[str]:
 
 
 def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
-    metadata, phase = pod.metadata, podstate.phase_of(pod)
     role, index, attempt, revision = _place(pod, found)
+    main = main_of(job, role)
+    metadata, phase = pod.metadata, podstate.phase_of(pod, main)
     stopping = podstate.is_stopped(pod)
     return Pod(
         name=metadata.name,
@@ -73,7 +74,7 @@ def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
         scheduled=podstate.is_scheduled(pod),
         host=_host(job, pod, found),
         waiting="" if phase.over else podstate.waiting_of(pod),
-        exit=podstate.exit_of(pod, phase),
+        exit=podstate.exit_of(pod, phase, main),
         disruption="" if stopping else podstate.disruption_of(pod, phase),
         stopping=stopping,
         deleting=metadata.deletion_timestamp is not None,
@@ -82,12 +83,22 @@ def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
     )
 
 
+def main_of(job: Job, role: str) -> str:
+    """The name of the container whose exit is the result of the role's replicas."""
+    spec = job.spec.roles().get(role)
+    template = (spec.template.get("spec") if spec else None) or {}
+    containers = template.get("containers") or ()
+    return next((container.get("name", "") for container in containers), "")
+
+
 def is_predecessors(job: Job, metadata: slim.Metadata) -> bool:
     """Belongs to an earlier job of this name, and goes when the garbage collector comes by."""
-    return any(
-        owner.kind == KIND and owner.name == job.name and owner.uid != job.uid
-        for owner in metadata.owner_references
-    )
+    return any(owner.name == job.name and owner.uid != job.uid for owner in owning_jobs(metadata))
+
+
+def owning_jobs(metadata: slim.Metadata) -> Iterator[slim.OwnerReference]:
+    """Its owners that are jobs of ours: Kubeflow has PaddleJobs too, in a group of its own."""
+    return (o for o in metadata.owner_references if o.kind == KIND and o.group == GROUP)
 
 
 def _place(pod: slim.Pod, found: Found) -> tuple[str, int, int, int]:

@@ -1,10 +1,15 @@
 """What one pod of the cluster means to the brain: its phase, how it ended, why it waits.
 
-A replica's result is its main container's exit (the first of the spec), whether or not a sidecar
-runs on. Whether an end was the program's fault is told only by the cluster's own evidence.
+A replica's result is its main container's exit, whether or not a sidecar runs on. Whether an end
+was the program's fault is told only by the cluster's own evidence.
+
+The main container is the first of the role's template, so `main` is its name: a mesh may have put
+its proxy in front of it. Without a name, or where none is called so, it is the first of the pod.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from regatta.controller.world import Exit, PodPhase
 from regatta.engines.kubernetes.annotations import RELEASED, STOPPED
@@ -34,21 +39,23 @@ FITS_BY_ITSELF = "Schedulable"
 LONGEST_MESSAGE = 4096
 
 
-def main_container(pod: Pod) -> ContainerStatus | None:
-    """The status of the first container of the spec; the kubelet lists them in another order."""
-    wanted = pod.spec.containers[0].name if pod.spec.containers else ""
+def main_container(pod: Pod, main: str = "") -> ContainerStatus | None:
+    """None while it has no status. The kubelet's list has an order of its own."""
+    names = [container.name for container in pod.spec.containers]
+    wanted = main if main in names else next(iter(names), "")
     statuses = pod.status.container_statuses
     return next((status for status in statuses if status.name == wanted), None)
 
 
-def phase_of(pod: Pod) -> PodPhase:
+def phase_of(pod: Pod, main: str = "") -> PodPhase:
     phase = pod.status.phase
     if phase == "Running":
-        return _while_running(pod)
+        return _while_running(pod, main)
     if phase == "Succeeded":
         return PodPhase.SUCCEEDED
     if phase == "Failed":
-        return PodPhase.SUCCEEDED if _succeeded_beside_a_failed_sidecar(pod) else PodPhase.FAILED
+        succeeded = _succeeded_beside_a_failed_sidecar(pod, main)
+        return PodPhase.SUCCEEDED if succeeded else PodPhase.FAILED
     if phase == "Unknown":
         return PodPhase.UNKNOWN
     return PodPhase.STARTING if is_scheduled(pod) else PodPhase.PENDING
@@ -58,12 +65,12 @@ def is_scheduled(pod: Pod) -> bool:
     return bool(pod.spec.node_name)
 
 
-def exit_of(pod: Pod, phase: PodPhase) -> Exit | None:
+def exit_of(pod: Pod, phase: PodPhase, main: str = "") -> Exit | None:
     if not phase.over:
         return None
-    main = main_container(pod)
-    ended = main.state.terminated if main else None
-    said = pod.status
+    ended, said = _end_of(pod, main), pod.status
+    if ended is None and phase is PodPhase.FAILED:
+        ended = _failed_before_it(pod)
     if ended is None:
         code = 0 if phase is PodPhase.SUCCEEDED else None
         return Exit(code=code, reason=said.reason, message=_cut(said.message))
@@ -117,11 +124,29 @@ def is_stopped(pod: Pod) -> bool:
     return STOPPED in pod.metadata.annotations
 
 
-def _while_running(pod: Pod) -> PodPhase:
-    main = main_container(pod)
-    if main is None or main.state.running is not None:
+def _end_of(pod: Pod, main: str) -> Terminated | None:
+    status = main_container(pod, main)
+    return status.state.terminated if status else None
+
+
+def _failed_before_it(pod: Pod) -> Terminated | None:
+    """The end of an init container for which the main one was never started, with its name."""
+    if pod.status.reason or disruption_of(pod, PodPhase.FAILED):
+        return None  # all its containers were ended from outside, and none is to blame
+    for status in pod.status.init_container_statuses:
+        ended = status.state.terminated
+        if ended is not None and ended.exit_code != 0:
+            which = f"init container {status.name} failed"
+            said = f": {_cut(ended.message, len(which) + 2)}" if ended.message else ""
+            return msgspec.structs.replace(ended, message=which + said)
+    return None
+
+
+def _while_running(pod: Pod, main: str) -> PodPhase:
+    status = main_container(pod, main)
+    if status is None or status.state.running is not None:
         return PodPhase.RUNNING
-    ended = main.state.terminated
+    ended = status.state.terminated
     if ended is None:
         return PodPhase.STARTING
     if not _stays_ended(pod, ended):
@@ -134,13 +159,12 @@ def _stays_ended(pod: Pod, ended: Terminated) -> bool:
     return policy == "Never" or (policy == "OnFailure" and ended.exit_code == 0)
 
 
-def _succeeded_beside_a_failed_sidecar(pod: Pod) -> bool:
+def _succeeded_beside_a_failed_sidecar(pod: Pod, main: str) -> bool:
     # With a reason of its own the pod was ended from outside: a clean exit on SIGTERM is no
     # success.
     if pod.status.reason or is_stopped(pod) or pod.metadata.deletion_timestamp is not None:
         return False
-    main = main_container(pod)
-    ended = main.state.terminated if main else None
+    ended = _end_of(pod, main)
     return ended is not None and ended.exit_code == 0
 
 
@@ -157,5 +181,6 @@ def _named(pod: Pod, words: str) -> str:
     return f"{pod.metadata.name}: {words}"[:1024]
 
 
-def _cut(text: str) -> str:
-    return text[-LONGEST_MESSAGE:]
+def _cut(text: str, beside: int = 0) -> str:
+    """Its end, which says the most; `beside` characters are taken by something else."""
+    return text[-(LONGEST_MESSAGE - beside) :]

@@ -18,10 +18,15 @@ H = TypeVar("H", bound=Hashable)
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str = ""
     controller: bool = False
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -109,7 +114,7 @@ class ContainerName(msgspec.Struct, frozen=True, gc=False):
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
     restart_policy: str = ""
-    #: In the order of the spec: the first one's exit is the replica's result.
+    #: In the order of the spec, with what others put in: a mesh's proxy may be the first.
     containers: tuple[ContainerName, ...] = ()
 
 
