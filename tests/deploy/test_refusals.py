@@ -100,6 +100,11 @@ BAD: dict[str, tuple[Document, str, str]] = {
         "spec.worker.replicas",
         "a shorter job name or intranet: PodIP",
     ),
+    "too many names of one task for one variable": (
+        a_job("a-rather-long-name-for-a-job", intranet="Service", tasks=[task("rower", 4_000)]),
+        "spec.tasks",
+        "a shorter job name or intranet: PodIP",
+    ),
     "a misspelt clean policy": (
         a_job(cleanPodPolicy="OnFailed"),
         "spec.cleanPodPolicy",
@@ -139,6 +144,31 @@ BAD: dict[str, tuple[Document, str, str]] = {
         a_job(ps=role(), worker=role(2), schedulingPolicy={"minAvailable": 4}),
         "spec.schedulingPolicy.minAvailable",
         "it would wait for ever",
+    ),
+    "a gang that needs lots": (
+        a_job(schedulingPolicy={"minResources": {"cpu": "lots"}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "should match",
+    ),
+    "a gang that needs less than nothing": (
+        a_job(schedulingPolicy={"minResources": {"cpu": -1}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "greater than or equal to 0",
+    ),
+    "a gang that needs a yes": (
+        a_job(schedulingPolicy={"minResources": {"cpu": True}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "must not validate",
+    ),
+    "a gang that needs a map": (
+        a_job(schedulingPolicy={"minResources": {"cpu": {"cores": 2}}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "at most 0",
+    ),
+    "a gang that needs a list": (
+        a_job(schedulingPolicy={"minResources": {"cpu": []}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "at least 1 items",
     ),
     "workers that always restart": (
         a_job(worker=role(template=with_policy("Always"))),
@@ -263,6 +293,11 @@ GOOD: dict[str, Document] = {
     "twenty ports": a_job(tasks=[task("a", ports=[{"label": "x", "count": 20}])]),
     "the whole job as the gang": a_job(
         ps=role(2), worker=role(2), schedulingPolicy={"minAvailable": 4, "minResources": {"cpu": 4}}
+    ),
+    "every spelling of a quantity": a_job(
+        schedulingPolicy={
+            "minResources": {"a": "500m", "b": 0.5, "c": "1Gi", "d": "+1.5e3", "e": ".5", "f": 0}
+        }
     ),
 }
 

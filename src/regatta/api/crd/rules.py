@@ -77,6 +77,7 @@ def of_the_job() -> list[Rule]:
         )
     )
     rules += [_endpoints(role) for role in ROLES]
+    rules.append(_endpoints_of_tasks())
     return rules
 
 
@@ -234,16 +235,33 @@ def _pod_name(role: str) -> Rule:
 def _endpoints(role: str) -> Rule:
     here = f"self.spec.{role}"
     each = f"(size({_NAME}) + {len(f'-{role}-:36000,')} + size(string({_most(here)} - 1)))"
-    room = MAX_STRING - len("PADDLE_PSERVERS_IP_PORT_LIST=")
     return Rule(
         f".spec.{role}.replicas",
-        f"{_unchanged(role)} || !has({here}) || self.spec.intranet != 'Service' || "
-        f"{_most(here)} * {each} <= {room}",
-        "with intranet Service the list of all names is one environment "
-        "variable of at most 128 KiB, and these do not fit; use fewer replicas, a shorter job "
-        "name or intranet: PodIP",
+        f"{_unchanged(role)} || !has({here}) || {_MET_OTHERWISE} || "
+        f"{_most(here)} * {each} <= {_ROOM}",
+        _TOO_MANY_NAMES,
         also_at_creation=True,
     )
+
+
+def _endpoints_of_tasks() -> Rule:
+    letters = f"size({_NAME}) + size(t.name) + {len('--:36000,')}"
+    each = f"({letters} + size(string({_most('t')} - 1)))"
+    return Rule(
+        ".spec.tasks",
+        f"{_unchanged('tasks')} || !has(self.spec.tasks) || {_MET_OTHERWISE} || "
+        f"self.spec.tasks.all(t, {_most('t')} * {each} <= {_ROOM})",
+        _TOO_MANY_NAMES,
+        also_at_creation=True,
+    )
+
+
+_MET_OTHERWISE = "self.spec.intranet != 'Service'"
+_ROOM = MAX_STRING - len("PADDLE_PSERVERS_IP_PORT_LIST=")
+_TOO_MANY_NAMES = (
+    "with intranet Service the list of all names is one environment variable of at most 128 KiB, "
+    "and these do not fit; use fewer replicas, a shorter job name or intranet: PodIP"
+)
 
 
 def _unchanged(field: str) -> str:

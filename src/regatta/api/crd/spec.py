@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from regatta.api.crd import rules
-from regatta.api.crd.structural import Schema, structural
+from regatta.api.crd.structural import JUDGED_QUANTITY, Schema, structural
 from regatta.api.crd.template import pod_template
 from regatta.api.job import Intranet, RunPolicy, TaskPort
 from regatta.api.names import LONGEST
@@ -61,6 +61,8 @@ def spec_schema() -> Schema:
     for role in rules.ROLES:
         _complete_role(fields[role], rules.of_a_role(role))
     _complete_tasks(fields["tasks"])
+    gang = fields["schedulingPolicy"]["properties"]
+    gang["minResources"]["additionalProperties"] = JUDGED_QUANTITY
     policy = fields["runPolicy"]
     policy["default"] = {}
     for field in ("suspend", "abort", "backoffLimit", "restartScope"):
