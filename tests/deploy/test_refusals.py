@@ -388,10 +388,11 @@ def test_a_suspended_job_takes(plane: ControlPlane, namespace: str, case: str) -
     "patch",
     [
         {"worker": {"replicas": 5}, "ps": {"replicas": 3}},
+        {"worker": {"requests": 1, "limits": 8}},
         {"runPolicy": {"suspend": True, "backoffLimit": 4}},
         {"schedulingPolicy": {"queue": "fast"}},
     ],
-    ids=["replicas", "runPolicy", "schedulingPolicy"],
+    ids=["replicas", "bounds of replicas", "runPolicy", "schedulingPolicy"],
 )
 def test_a_job_that_runs_takes_a_new(
     plane: ControlPlane, namespace: str, patch: dict[str, Any]
@@ -404,7 +405,37 @@ def test_tasks_may_be_scaled_but_not_rewritten(plane: ControlPlane, namespace: s
     plane.api.create(jobs_path(namespace), a_job(tasks=[task("a"), task("b")]))
     path = jobs_path(namespace, "demo")
     plane.api.patch(path, {"spec": {"tasks": [task("a", 3), task("b")]}})
-    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas may change"):
+    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas.* may change"):
         plane.api.patch(path, {"spec": {"tasks": [task("a", 3), task("c")]}})
-    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas may change"):
+    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas.* may change"):
         plane.api.patch(path, {"spec": {"tasks": [task("a", template=with_policy("Never"))]}})
+
+
+#: Of a task that has a port: what its pods and the list of all addresses were made with.
+OTHER_PORTS: dict[str, list[Document]] = {
+    "another label": [{"label": "ssh"}],
+    "more of them": [{"label": "http", "count": 2}],
+    "one more label": [{"label": "http"}, {"label": "ssh"}],
+    "none any more": [],
+}
+
+
+@pytest.mark.parametrize("ports", OTHER_PORTS.values(), ids=OTHER_PORTS)
+def test_a_tasks_ports_stay_until_the_job_is_suspended(
+    plane: ControlPlane, namespace: str, ports: list[Document]
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(tasks=[task("a", ports=[{"label": "http"}])]))
+    path = jobs_path(namespace, "demo")
+    rewritten = {"spec": {"tasks": [task("a", ports=ports)]}}
+    with pytest.raises(Refused, match=r"spec.tasks: .*the pods that run would not follow"):
+        plane.api.patch(path, rewritten)
+    plane.api.patch(path, {"spec": {"runPolicy": {"suspend": True}}})
+    plane.api.patch(path, rewritten)
+
+
+def test_a_tasks_completion_may_change_because_it_is_read_in_every_pass(
+    plane: ControlPlane, namespace: str
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(tasks=[task("a", 3)]))
+    path = jobs_path(namespace, "demo")
+    plane.api.patch(path, {"spec": {"tasks": [task("a", 3, completion={"minSucceeded": 2})]}})

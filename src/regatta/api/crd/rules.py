@@ -17,7 +17,7 @@ from regatta.api.names import LONGEST
 from regatta.api.rules import MAX_REPLICAS, MAX_STRING, PORTS_PER_REPLICA
 
 ROLES = ("ps", "worker", "heter")
-#: Of spec, what stays as it was created; a role's own are in `_kept_role`.
+#: Of spec, what stays as it was created; for what stays of a role see `_changes`.
 FIXED = ("mode", "cleanPodPolicy", "cleanPolicy", "withGloo", "intranet", "elastic")
 
 _NAME = "self.metadata.name"
@@ -321,49 +321,54 @@ def _replica_scope() -> list[Rule]:
 
 
 def _changes() -> list[Rule]:
-    """After creation only replicas, runPolicy and schedulingPolicy change, unless suspended."""
-    suspended = (
-        "(has(oldSelf.runPolicy) && has(oldSelf.runPolicy.suspend) && oldSelf.runPolicy.suspend)"
-    )
+    """What of a job that exists may change: what is looked at anew in every pass of the operator.
+
+    Pods are made once, so what they are made of (a template, a task's ports) stays unless the job
+    is suspended and has none. Replicas, their bounds and a task's completion are read whenever
+    they matter.
+    """
+    suspended = _in_old_run_policy("suspend")
     instead = (
-        "cannot change after creation: the pods that run would not follow. Suspend the job first "
-        "(spec.runPolicy.suspend: true), or delete it and apply it again"
+        "the pods that run would not follow. Suspend the job first (spec.runPolicy.suspend: true), "
+        "or delete it and apply it again"
     )
     rules = [
-        Rule(f".{field}", f"{suspended} || ({_kept('', field)})", f"it {instead}")
+        Rule(
+            f".{field}",
+            f"{suspended} || ({_kept(field)})",
+            f"it cannot change after creation: {instead}",
+        )
         for field in FIXED
     ]
     for role in ROLES:
+        template = _kept("template", f"self.{role}", f"oldSelf.{role}")
         rules.append(
             Rule(
                 f".{role}",
                 f"{suspended} || (has(self.{role}) == has(oldSelf.{role}) && "
-                f"(!has(self.{role}) || ({_kept_role(role)})))",
-                "only replicas may change after creation, because the pods that run "
-                "would not follow. Suspend the job first (spec.runPolicy.suspend: true), or "
-                "delete it and apply it again",
+                f"(!has(self.{role}) || ({template})))",
+                f"only replicas, requests and limits may change after creation, because {instead}",
             )
         )
+    of_pods = f"({_kept('template', 't', 'o')}) && ({_kept('ports', 't', 'o')})"
     rules.append(
         Rule(
             ".tasks",
             f"{suspended} || (has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || "
             "(size(self.tasks) == size(oldSelf.tasks) && self.tasks.all(t, oldSelf.tasks.exists("
-            "o, o.name == t.name && has(o.template) == has(t.template) && "
-            "(!has(t.template) || o.template == t.template))))))",
-            "only replicas may change after creation, because the pods that run would "
-            "not follow. Suspend the job first (spec.runPolicy.suspend: true), or delete it and "
-            "apply it again",
+            f"o, o.name == t.name && {of_pods})))))",
+            "only replicas, requests, limits and completion may change after creation, because "
+            f"{instead}",
         )
     )
     return rules
 
 
-def _kept_role(role: str) -> str:
-    return " && ".join(f"({_kept(role, field)})" for field in ("template", "requests", "limits"))
+def _in_old_run_policy(flag: str) -> str:
+    policy = "oldSelf.runPolicy"
+    return f"(has({policy}) && has({policy}.{flag}) && {policy}.{flag})"
 
 
-def _kept(holder: str, field: str) -> str:
-    path = f"{holder}.{field}" if holder else field
-    now, before = f"self.{path}", f"oldSelf.{path}"
+def _kept(field: str, now: str = "self", before: str = "oldSelf") -> str:
+    now, before = f"{now}.{field}", f"{before}.{field}"
     return f"has({now}) == has({before}) && (!has({now}) || {now} == {before})"
