@@ -439,3 +439,15 @@ def test_a_tasks_completion_may_change_because_it_is_read_in_every_pass(
     plane.api.create(jobs_path(namespace), a_job(tasks=[task("a", 3)]))
     path = jobs_path(namespace, "demo")
     plane.api.patch(path, {"spec": {"tasks": [task("a", 3, completion={"minSucceeded": 2})]}})
+
+
+@pytest.mark.parametrize("policy", [{"abort": False}, None], ids=["false", "no run policy"])
+def test_an_aborted_job_cannot_be_taken_back(
+    plane: ControlPlane, namespace: str, policy: Document | None
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(runPolicy={"suspend": True}))
+    path = jobs_path(namespace, "demo")
+    plane.api.patch(path, {"spec": {"runPolicy": {"abort": True}}})
+    with pytest.raises(Refused, match=r"spec.runPolicy.abort: .*cannot be taken back"):
+        plane.api.patch(path, {"spec": {"runPolicy": policy}})
+    plane.api.patch(path, {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 60}}})

@@ -361,6 +361,15 @@ def _changes() -> list[Rule]:
             f"{instead}",
         )
     )
+    rules.append(
+        Rule(
+            ".runPolicy.abort",
+            f"!{_in_old_run_policy('abort')} || "
+            "(has(self.runPolicy) && has(self.runPolicy.abort) && self.runPolicy.abort)",
+            "an aborted job cannot be taken back: its pods are being stopped; delete it and apply "
+            "it again",
+        )
+    )
     return rules
 
 
