@@ -15,6 +15,7 @@ from tests.deploy.jobs import (
     Document,
     a_job,
     jobs_path,
+    on_the_host,
     refusal_of,
     role,
     task,
@@ -180,6 +181,21 @@ BAD: dict[str, tuple[Document, str, str]] = {
         "spec.tasks[0].template.spec.restartPolicy",
         "would never complete",
     ),
+    "workers on the host network with addresses of pods": (
+        a_job(worker=role(2, template=on_the_host())),
+        "spec.worker.template.spec.hostNetwork",
+        "found true, but intranet is PodIP, where all replicas listen on the same port",
+    ),
+    "one server on the host network with names of Services": (
+        a_job(intranet="Service", ps=role(template=on_the_host()), worker=role()),
+        "spec.ps.template.spec.hostNetwork",
+        "found true, but intranet is Service",
+    ),
+    "tasks on the host network": (
+        a_job(tasks=[task("a"), task("b", template=on_the_host())]),
+        "spec.tasks",
+        "a template has hostNetwork: true, but intranet is PodIP",
+    ),
     "a misspelt restart policy": (
         a_job(worker=role(template=with_policy("onfailure"))),
         "spec.worker.template.spec.restartPolicy",
@@ -282,6 +298,13 @@ GOOD: dict[str, Document] = {
     "the same clean policy twice": a_job(cleanPodPolicy="Never", cleanPolicy="Never"),
     "only the other spelling": a_job(cleanPolicy="Never"),
     "the tutorials' word for Host": a_job(intranet="HostNetwork"),
+    "one single replica on the host network": a_job(worker=role(1, template=on_the_host())),
+    "the host network where Host is written": a_job(
+        intranet="Host", worker=role(2, template=on_the_host())
+    ),
+    "the host network where the tutorials' word is": a_job(
+        intranet="HostNetwork", tasks=[task("a", 2, template=on_the_host())]
+    ),
     "a replica alone where it can work": a_job(
         ps=role(), worker=role(2), withGloo=0, intranet="Service", runPolicy=REPLICA_SCOPE
     ),
@@ -451,3 +474,11 @@ def test_an_aborted_job_cannot_be_taken_back(
     with pytest.raises(Refused, match=r"spec.runPolicy.abort: .*cannot be taken back"):
         plane.api.patch(path, {"spec": {"runPolicy": policy}})
     plane.api.patch(path, {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 60}}})
+
+
+def test_one_replica_on_the_host_network_gets_no_second(
+    plane: ControlPlane, namespace: str
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(worker=role(1, template=on_the_host())))
+    with pytest.raises(Refused, match=r"hostNetwork: .*write intranet: Host"):
+        plane.api.patch(jobs_path(namespace, "demo"), {"spec": {"worker": {"replicas": 2}}})

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from regatta.api.crd.structural import Schema
-from regatta.api.job import Mode
+from regatta.api.job import Intranet, Mode
 from regatta.api.names import LONGEST
-from regatta.api.rules import MAX_REPLICAS, MAX_STRING, PORTS_PER_REPLICA
+from regatta.api.rules import MAX_REPLICAS, MAX_STRING, ON_ONE_PORT, PORTS_PER_REPLICA
 
 ROLES = ("ps", "worker", "heter")
 #: Of spec, what stays as it was created; for what stays of a role see `_changes`.
@@ -124,6 +124,7 @@ def of_the_spec() -> list[Rule]:
             "it is above the number of the job's replicas; it would wait for ever",
         ),
         *_replica_scope(),
+        *_host_network(),
         *_changes(),
     ]
 
@@ -213,9 +214,9 @@ def _most(role: str) -> str:
     return f"(has({role}.limits) ? {role}.limits : {role}.replicas)"
 
 
-def _total(count: Callable[[str], str]) -> str:
-    classic = " + ".join(f"(has(self.{role}) ? {count(f'self.{role}')} : 0)" for role in ROLES)
-    return f"({classic} + (has(self.tasks) ? self.tasks.map(t, {count('t')}).sum() : 0))"
+def _total(count: Callable[[str], str], spec: str = "self") -> str:
+    classic = " + ".join(f"(has({spec}.{role}) ? {count(f'{spec}.{role}')} : 0)" for role in ROLES)
+    return f"({classic} + (has({spec}.tasks) ? {spec}.tasks.map(t, {count('t')}).sum() : 0))"
 
 
 def _pod_name(role: str) -> Rule:
@@ -318,6 +319,43 @@ def _replica_scope() -> list[Rule]:
             "not know; use Job, or intranet: Service",
         ),
     ]
+
+
+def _host_network() -> list[Rule]:
+    """As in `regatta.api.rules`, but a job that was so before may be changed: also to end it."""
+
+    def rule(field: str, on_host: Callable[[str], str], found: str) -> Rule:
+        here, before = (
+            f"({on_host(spec)} && !({spec}.intranet in ['{Intranet.HOST}', 'HostNetwork']) && "
+            f"{_total(_replicas, spec)} > 1)"
+            for spec in ("self", "oldSelf.value()")
+        )
+        return Rule(
+            field,
+            f"!{here} || (oldSelf.hasValue() && {before})",
+            f"{found}, but intranet is not {Intranet.HOST}, {ON_ONE_PORT}",
+            f"'{found}, but intranet is ' + self.intranet + ', {ON_ONE_PORT}'",
+            also_at_creation=True,
+        )
+
+    def of_a(role: str) -> Rule:
+        return rule(
+            f".{role}.template.spec.hostNetwork",
+            lambda spec: f"has({spec}.{role}) && {_asks_for_host(f'{spec}.{role}')}",
+            "found true",
+        )
+
+    tasks = rule(
+        ".tasks",
+        lambda spec: f"has({spec}.tasks) && {spec}.tasks.exists(t, {_asks_for_host('t')})",
+        "a template has hostNetwork: true",
+    )
+    return [*map(of_a, ROLES), tasks]
+
+
+def _asks_for_host(role: str) -> str:
+    pod = f"{role}.template.spec"
+    return f"has({role}.template) && has({pod}) && has({pod}.hostNetwork) && {pod}.hostNetwork"
 
 
 def _changes() -> list[Rule]:
