@@ -1,9 +1,9 @@
 """What a schema cannot say about a PaddleJob, as CEL expressions that an API server evaluates.
 
 The same rules as `regatta.api.rules`, so that `kubectl apply` refuses what `regatta submit` would,
-with the same sense in its sentence. Rules about a changed job stand only here: the local engine has
-no way to edit one. CEL's cost is estimated from the sizes that the schema allows, so every text and
-list that a rule walks through is bounded there.
+with the same sense in its sentence; what of a job may change is in `regatta.api.crd.changes`. CEL's
+cost is estimated from the sizes that the schema allows, so every text and list that a rule walks
+through is bounded there.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from regatta.api.names import LONGEST
 from regatta.api.rules import MAX_REPLICAS, MAX_STRING, ON_ONE_PORT, PORTS_PER_REPLICA
 
 ROLES = ("ps", "worker", "heter")
-#: Of spec, what stays as it was created; for what stays of a role see `_changes`.
-FIXED = ("mode", "cleanPodPolicy", "cleanPolicy", "withGloo", "intranet", "elastic")
 
 _NAME = "self.metadata.name"
 _LABEL_1035 = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
@@ -125,7 +123,6 @@ def of_the_spec() -> list[Rule]:
         ),
         *_replica_scope(),
         *_host_network(),
-        *_changes(),
     ]
 
 
@@ -356,66 +353,3 @@ def _host_network() -> list[Rule]:
 def _asks_for_host(role: str) -> str:
     pod = f"{role}.template.spec"
     return f"has({role}.template) && has({pod}) && has({pod}.hostNetwork) && {pod}.hostNetwork"
-
-
-def _changes() -> list[Rule]:
-    """What of a job that exists may change: what is looked at anew in every pass of the operator.
-
-    Pods are made once, so what they are made of (a template, a task's ports) stays unless the job
-    is suspended and has none. Replicas, their bounds and a task's completion are read whenever
-    they matter.
-    """
-    suspended = _in_old_run_policy("suspend")
-    instead = (
-        "the pods that run would not follow. Suspend the job first (spec.runPolicy.suspend: true), "
-        "or delete it and apply it again"
-    )
-    rules = [
-        Rule(
-            f".{field}",
-            f"{suspended} || ({_kept(field)})",
-            f"it cannot change after creation: {instead}",
-        )
-        for field in FIXED
-    ]
-    for role in ROLES:
-        template = _kept("template", f"self.{role}", f"oldSelf.{role}")
-        rules.append(
-            Rule(
-                f".{role}",
-                f"{suspended} || (has(self.{role}) == has(oldSelf.{role}) && "
-                f"(!has(self.{role}) || ({template})))",
-                f"only replicas, requests and limits may change after creation, because {instead}",
-            )
-        )
-    of_pods = f"({_kept('template', 't', 'o')}) && ({_kept('ports', 't', 'o')})"
-    rules.append(
-        Rule(
-            ".tasks",
-            f"{suspended} || (has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || "
-            "(size(self.tasks) == size(oldSelf.tasks) && self.tasks.all(t, oldSelf.tasks.exists("
-            f"o, o.name == t.name && {of_pods})))))",
-            "only replicas, requests, limits and completion may change after creation, because "
-            f"{instead}",
-        )
-    )
-    rules.append(
-        Rule(
-            ".runPolicy.abort",
-            f"!{_in_old_run_policy('abort')} || "
-            "(has(self.runPolicy) && has(self.runPolicy.abort) && self.runPolicy.abort)",
-            "an aborted job cannot be taken back: its pods are being stopped; delete it and apply "
-            "it again",
-        )
-    )
-    return rules
-
-
-def _in_old_run_policy(flag: str) -> str:
-    policy = "oldSelf.runPolicy"
-    return f"(has({policy}) && has({policy}.{flag}) && {policy}.{flag})"
-
-
-def _kept(field: str, now: str = "self", before: str = "oldSelf") -> str:
-    now, before = f"{now}.{field}", f"{before}.{field}"
-    return f"has({now}) == has({before}) && (!has({now}) || {now} == {before})"

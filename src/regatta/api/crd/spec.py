@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.crd import rules
+from regatta.api.crd import changes, rules
 from regatta.api.crd.structural import JUDGED_QUANTITY, Schema, structural
 from regatta.api.crd.template import pod_template
 from regatta.api.job import Intranet, RunPolicy, TaskPort
@@ -67,7 +67,8 @@ def spec_schema() -> Schema:
     policy["default"] = {}
     for field in ("suspend", "abort", "backoffLimit", "restartScope"):
         policy["properties"][field]["default"] = _default(RunPolicy(), field)
-    spec["x-kubernetes-validations"] = [rule.as_validation() for rule in rules.of_the_spec()]
+    checks = [*rules.of_the_spec(), *changes.of_the_spec()]
+    spec["x-kubernetes-validations"] = [check.as_validation() for check in checks]
     _explain(spec)
     return spec
 
