@@ -31,6 +31,13 @@ def with_policy(policy: str) -> Document:
     return template
 
 
+def on_the_host() -> Document:
+    """A template that asks for its node's network by itself."""
+    template = copy.deepcopy(TEMPLATE)
+    template["spec"]["hostNetwork"] = True
+    return template
+
+
 def a_job(name: str = "demo", **spec: Any) -> Document:
     """A job of one worker, unless the spec names its roles."""
     if not {"ps", "worker", "heter", "tasks"} & spec.keys():

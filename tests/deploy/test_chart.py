@@ -34,12 +34,21 @@ def helm(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+class _Strict(yaml.SafeLoader):
+    """Takes no key twice, as an API server does not."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"a key stands twice: {sorted(keys)}"
+        return super().construct_mapping(node, deep)
+
+
 def rendered(home: Path, *values: str) -> Documents:
     sets = [part for value in values for part in ("--set", value)]
     version = ("--kube-version", KUBERNETES_VERSION)
     ended = helm(home, "template", "try", str(CHART), "-n", "here", *version, *sets)
     assert ended.returncode == 0, ended.stderr
-    documents = [document for document in yaml.safe_load_all(ended.stdout) if document]
+    documents = [document for document in yaml.load_all(ended.stdout, _Strict) if document]
     return {(document["kind"], document["metadata"]["name"]): document for document in documents}
 
 
@@ -62,10 +71,9 @@ def test_the_chart_deploys_what_the_manifest_does(tmp_path: Path) -> None:
     chart = rendered(tmp_path)
     missing = plain.keys() - chart.keys()
     assert missing == {("Namespace", "paddle-system")}, "Helm makes the namespace itself"
-    with_gangs = rendered(tmp_path, "scheduling=native")
     for key in plain.keys() - missing:
         if "rules" in plain[key]:
-            assert with_gangs[key]["rules"] == plain[key]["rules"], key
+            assert chart[key]["rules"] == plain[key]["rules"], key
     ours = plain["Deployment", "paddle-controller-manager"]["spec"]
     theirs = chart["Deployment", "paddle-controller-manager"]["spec"]
     assert theirs["selector"] == ours["selector"]
@@ -96,15 +104,53 @@ def test_a_value_becomes_a_flag(tmp_path: Path, value: str, argument: str) -> No
     assert argument in arguments_of(rendered(tmp_path, value))
 
 
-def test_kubernetes_own_groups_may_be_touched_only_where_they_are_used(tmp_path: Path) -> None:
-    def groups(*values: str) -> set[str]:
-        rules = rendered(tmp_path, *values)["ClusterRole", "paddle-manager-role"]["rules"]
-        return {rule["apiGroups"][0] for rule in rules if rule["resources"] == ["podgroups"]}
+@pytest.mark.parametrize(
+    "value", ["scheduling=", "scheduling=native", "extraArgs={--scheduling=native}"]
+)
+def test_gangs_of_both_kinds_may_be_made_however_they_are_asked_for(
+    tmp_path: Path, value: str
+) -> None:
+    rules = rendered(tmp_path, value)["ClusterRole", "paddle-manager-role"]["rules"]
+    groups = [rule["apiGroups"][0] for rule in rules if rule["resources"] == ["podgroups"]]
+    assert groups == ["scheduling.volcano.sh", "scheduling.k8s.io"]
 
-    # Any job may say schedulerName: volcano, whatever the operator's default is.
-    assert groups() == {"scheduling.volcano.sh"}
-    assert groups("scheduling=volcano") == {"scheduling.volcano.sh"}
-    assert groups("scheduling=native") == {"scheduling.volcano.sh", "scheduling.k8s.io"}
+
+def pod_labels(documents: Documents) -> dict[str, str]:
+    deployment = documents["Deployment", "paddle-controller-manager"]
+    found: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
+    return found
+
+
+def test_the_metrics_service_finds_our_pods_and_no_other_operators(tmp_path: Path) -> None:
+    documents = rendered(tmp_path)
+    selector = documents["Service", "paddle-controller-manager-metrics"]["spec"]["selector"]
+    assert selector.items() <= pod_labels(documents).items()
+    # As kubebuilder labels the pods of whatever operator.
+    assert not selector.items() <= {"control-plane": "controller-manager"}.items()
+    assert selector["app.kubernetes.io/name"] == "regatta-operator"
+
+
+def test_a_users_labels_stand_beside_ours_and_never_in_their_place(tmp_path: Path) -> None:
+    plain = rendered(tmp_path)
+    name = "app\\.kubernetes\\.io/name=theirs"
+    places = ("podLabels", "metrics.serviceMonitor.labels", "metrics.dashboard.labels")
+    documents = rendered(
+        tmp_path,
+        "metrics.serviceMonitor.enabled=true",
+        "metrics.dashboard.enabled=true",
+        "podLabels.control-plane=theirs",
+        *(f"{place}.{name}" for place in places),
+        *(f"{place}.team=vision" for place in places),
+    )
+    assert pod_labels(documents) == pod_labels(plain) | {"team": "vision"}
+    assert pod_labels(rendered(tmp_path, "podLabels=null")) == pod_labels(plain)
+    for kind, named in (
+        ("ServiceMonitor", "paddle-controller-manager"),
+        ("ConfigMap", "regatta-dashboard"),
+    ):
+        labels = documents[kind, named]["metadata"]["labels"]
+        assert labels["app.kubernetes.io/name"] == "regatta-operator"
+        assert labels["team"] == "vision"
 
 
 def test_metrics_come_with_a_monitor_and_a_board_when_asked_for(tmp_path: Path) -> None:

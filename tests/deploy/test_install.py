@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import yaml
 
 from regatta.api.crd.definition import definition
 from tests.deploy.conftest import CRD, OPERATOR, wait_until_served
-from tests.deploy.jobs import a_job, jobs_path, role
+from tests.deploy.jobs import a_job, jobs_path, on_the_host, role, task
 from tests.kubernetes.controlplane.plane import ControlPlane
 
 StartPlane = Callable[..., ControlPlane]
@@ -94,15 +95,7 @@ def test_apply_replaces_the_former_operators_program(start_plane: StartPlane) ->
 
 def test_jobs_of_the_former_crd_stay_and_can_be_let_go(start_plane: StartPlane) -> None:
     plane = start_plane(scheduler=False, kwok=False)
-    permissive: dict[str, Any] = definition()
-    version = permissive["spec"]["versions"][0]
-    del version["subresources"]["scale"]
-    version["schema"]["openAPIV3Schema"] = {
-        "type": "object",
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
-    plane.kubectl("create", "-f", "-", input=yaml.safe_dump(permissive))
-    wait_until_served(plane)
+    _install_former_crd(plane)
     job = a_job("wide.deep", cleanPodPolicy="Nerver", worker=role(2))
     job["metadata"]["finalizers"] = [FORMER_FINALIZER]
     plane.api.create(jobs_path("default"), job)
@@ -115,6 +108,39 @@ def test_jobs_of_the_former_crd_stay_and_can_be_let_go(start_plane: StartPlane) 
     plane.api.delete(path)
     plane.api.patch(path, {"metadata": {"finalizers": None}})
     plane.api.wait_for(path, lambda seen: seen is None, what="the job's end")
+
+
+def test_a_job_that_was_on_the_host_network_before_the_rules_can_still_be_changed(
+    start_plane: StartPlane,
+) -> None:
+    plane = start_plane(scheduler=False, kwok=False)
+    _install_former_crd(plane)
+    roles = {"ps": role(template=on_the_host()), "worker": role(2, template=on_the_host())}
+    plane.api.create(jobs_path("default"), a_job("classic", **roles))
+    tasks = [task("a", 2, template=on_the_host())]
+    plane.api.create(jobs_path("default"), a_job("custom", tasks=tasks))
+
+    plane.kubectl("apply", "-f", str(CRD))
+    _wait_for_rules(plane)
+
+    plane.api.patch(jobs_path("default", "classic"), {"spec": {"worker": {"replicas": 3}}})
+    for name in ("classic", "custom"):
+        path = jobs_path("default", name)
+        plane.api.patch(f"{path}/status", {"status": {"phase": "Running"}})
+        plane.api.patch(path, {"spec": {"runPolicy": {"abort": True}}})
+
+
+def _install_former_crd(plane: ControlPlane) -> None:
+    """One that takes anything, as the former operator's took almost anything."""
+    permissive: dict[str, Any] = copy.deepcopy(definition())
+    version = permissive["spec"]["versions"][0]
+    del version["subresources"]["scale"]
+    version["schema"]["openAPIV3Schema"] = {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    plane.kubectl("create", "-f", "-", input=yaml.safe_dump(permissive))
+    wait_until_served(plane)
 
 
 def _wait_for_rules(plane: ControlPlane) -> None:

@@ -15,6 +15,7 @@ from tests.deploy.jobs import (
     Document,
     a_job,
     jobs_path,
+    on_the_host,
     refusal_of,
     role,
     task,
@@ -100,6 +101,11 @@ BAD: dict[str, tuple[Document, str, str]] = {
         "spec.worker.replicas",
         "a shorter job name or intranet: PodIP",
     ),
+    "too many names of one task for one variable": (
+        a_job("a-rather-long-name-for-a-job", intranet="Service", tasks=[task("rower", 4_000)]),
+        "spec.tasks",
+        "a shorter job name or intranet: PodIP",
+    ),
     "a misspelt clean policy": (
         a_job(cleanPodPolicy="OnFailed"),
         "spec.cleanPodPolicy",
@@ -140,6 +146,31 @@ BAD: dict[str, tuple[Document, str, str]] = {
         "spec.schedulingPolicy.minAvailable",
         "it would wait for ever",
     ),
+    "a gang that needs lots": (
+        a_job(schedulingPolicy={"minResources": {"cpu": "lots"}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "should match",
+    ),
+    "a gang that needs less than nothing": (
+        a_job(schedulingPolicy={"minResources": {"cpu": -1}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "greater than or equal to 0",
+    ),
+    "a gang that needs a yes": (
+        a_job(schedulingPolicy={"minResources": {"cpu": True}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "must not validate",
+    ),
+    "a gang that needs a map": (
+        a_job(schedulingPolicy={"minResources": {"cpu": {"cores": 2}}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "at most 0",
+    ),
+    "a gang that needs a list": (
+        a_job(schedulingPolicy={"minResources": {"cpu": []}}),
+        "spec.schedulingPolicy.minResources.cpu",
+        "at least 1 items",
+    ),
     "workers that always restart": (
         a_job(worker=role(template=with_policy("Always"))),
         "spec.worker.template.spec.restartPolicy",
@@ -149,6 +180,21 @@ BAD: dict[str, tuple[Document, str, str]] = {
         a_job(tasks=[task("a", template=with_policy("Always"))]),
         "spec.tasks[0].template.spec.restartPolicy",
         "would never complete",
+    ),
+    "workers on the host network with addresses of pods": (
+        a_job(worker=role(2, template=on_the_host())),
+        "spec.worker.template.spec.hostNetwork",
+        "found true, but intranet is PodIP, where all replicas listen on the same port",
+    ),
+    "one server on the host network with names of Services": (
+        a_job(intranet="Service", ps=role(template=on_the_host()), worker=role()),
+        "spec.ps.template.spec.hostNetwork",
+        "found true, but intranet is Service",
+    ),
+    "tasks on the host network": (
+        a_job(tasks=[task("a"), task("b", template=on_the_host())]),
+        "spec.tasks",
+        "a template has hostNetwork: true, but intranet is PodIP",
     ),
     "a misspelt restart policy": (
         a_job(worker=role(template=with_policy("onfailure"))),
@@ -252,6 +298,13 @@ GOOD: dict[str, Document] = {
     "the same clean policy twice": a_job(cleanPodPolicy="Never", cleanPolicy="Never"),
     "only the other spelling": a_job(cleanPolicy="Never"),
     "the tutorials' word for Host": a_job(intranet="HostNetwork"),
+    "one single replica on the host network": a_job(worker=role(1, template=on_the_host())),
+    "the host network where Host is written": a_job(
+        intranet="Host", worker=role(2, template=on_the_host())
+    ),
+    "the host network where the tutorials' word is": a_job(
+        intranet="HostNetwork", tasks=[task("a", 2, template=on_the_host())]
+    ),
     "a replica alone where it can work": a_job(
         ps=role(), worker=role(2), withGloo=0, intranet="Service", runPolicy=REPLICA_SCOPE
     ),
@@ -263,6 +316,11 @@ GOOD: dict[str, Document] = {
     "twenty ports": a_job(tasks=[task("a", ports=[{"label": "x", "count": 20}])]),
     "the whole job as the gang": a_job(
         ps=role(2), worker=role(2), schedulingPolicy={"minAvailable": 4, "minResources": {"cpu": 4}}
+    ),
+    "every spelling of a quantity": a_job(
+        schedulingPolicy={
+            "minResources": {"a": "500m", "b": 0.5, "c": "1Gi", "d": "+1.5e3", "e": ".5", "f": 0}
+        }
     ),
 }
 
@@ -353,10 +411,11 @@ def test_a_suspended_job_takes(plane: ControlPlane, namespace: str, case: str) -
     "patch",
     [
         {"worker": {"replicas": 5}, "ps": {"replicas": 3}},
+        {"worker": {"requests": 1, "limits": 8}},
         {"runPolicy": {"suspend": True, "backoffLimit": 4}},
         {"schedulingPolicy": {"queue": "fast"}},
     ],
-    ids=["replicas", "runPolicy", "schedulingPolicy"],
+    ids=["replicas", "bounds of replicas", "runPolicy", "schedulingPolicy"],
 )
 def test_a_job_that_runs_takes_a_new(
     plane: ControlPlane, namespace: str, patch: dict[str, Any]
@@ -369,7 +428,57 @@ def test_tasks_may_be_scaled_but_not_rewritten(plane: ControlPlane, namespace: s
     plane.api.create(jobs_path(namespace), a_job(tasks=[task("a"), task("b")]))
     path = jobs_path(namespace, "demo")
     plane.api.patch(path, {"spec": {"tasks": [task("a", 3), task("b")]}})
-    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas may change"):
+    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas.* may change"):
         plane.api.patch(path, {"spec": {"tasks": [task("a", 3), task("c")]}})
-    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas may change"):
+    with pytest.raises(Refused, match=r"spec.tasks: .*only replicas.* may change"):
         plane.api.patch(path, {"spec": {"tasks": [task("a", template=with_policy("Never"))]}})
+
+
+#: Of a task that has a port: what its pods and the list of all addresses were made with.
+OTHER_PORTS: dict[str, list[Document]] = {
+    "another label": [{"label": "ssh"}],
+    "more of them": [{"label": "http", "count": 2}],
+    "one more label": [{"label": "http"}, {"label": "ssh"}],
+    "none any more": [],
+}
+
+
+@pytest.mark.parametrize("ports", OTHER_PORTS.values(), ids=OTHER_PORTS)
+def test_a_tasks_ports_stay_until_the_job_is_suspended(
+    plane: ControlPlane, namespace: str, ports: list[Document]
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(tasks=[task("a", ports=[{"label": "http"}])]))
+    path = jobs_path(namespace, "demo")
+    rewritten = {"spec": {"tasks": [task("a", ports=ports)]}}
+    with pytest.raises(Refused, match=r"spec.tasks: .*the pods that run would not follow"):
+        plane.api.patch(path, rewritten)
+    plane.api.patch(path, {"spec": {"runPolicy": {"suspend": True}}})
+    plane.api.patch(path, rewritten)
+
+
+def test_a_tasks_completion_may_change_because_it_is_read_in_every_pass(
+    plane: ControlPlane, namespace: str
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(tasks=[task("a", 3)]))
+    path = jobs_path(namespace, "demo")
+    plane.api.patch(path, {"spec": {"tasks": [task("a", 3, completion={"minSucceeded": 2})]}})
+
+
+@pytest.mark.parametrize("policy", [{"abort": False}, None], ids=["false", "no run policy"])
+def test_an_aborted_job_cannot_be_taken_back(
+    plane: ControlPlane, namespace: str, policy: Document | None
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(runPolicy={"suspend": True}))
+    path = jobs_path(namespace, "demo")
+    plane.api.patch(path, {"spec": {"runPolicy": {"abort": True}}})
+    with pytest.raises(Refused, match=r"spec.runPolicy.abort: .*cannot be taken back"):
+        plane.api.patch(path, {"spec": {"runPolicy": policy}})
+    plane.api.patch(path, {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 60}}})
+
+
+def test_one_replica_on_the_host_network_gets_no_second(
+    plane: ControlPlane, namespace: str
+) -> None:
+    plane.api.create(jobs_path(namespace), a_job(worker=role(1, template=on_the_host())))
+    with pytest.raises(Refused, match=r"hostNetwork: .*write intranet: Host"):
+        plane.api.patch(jobs_path(namespace, "demo"), {"spec": {"worker": {"replicas": 2}}})

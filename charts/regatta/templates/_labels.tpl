@@ -1,6 +1,11 @@
-{{- define "regatta.labels" -}}
+{{- /* Which operator of a cluster this is: kubebuilder gives every operator the same selector. */}}
+{{- define "regatta.identity" -}}
 app.kubernetes.io/name: regatta-operator
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{- define "regatta.labels" -}}
+{{ include "regatta.identity" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
@@ -8,6 +13,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- /* The former paddle-operator's selector, which cannot change on a Deployment that exists. */}}
 {{- define "regatta.selector" -}}
 control-plane: controller-manager
+{{- end }}
+
+{{- /* Takes [ours as YAML, a user's map]. A key of both is ours: two of it would be no YAML. */}}
+{{- define "regatta.labels.beside" -}}
+{{- merge (index . 0 | fromYaml) (index . 1 | default dict) | toYaml }}
 {{- end }}
 
 {{- /* What the operator may do where its jobs are: a Role's or a ClusterRole's rules. */}}
@@ -33,13 +43,11 @@ control-plane: controller-manager
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
-{{- /* Any job may name Volcano itself. */}}
+{{- /* Both, whatever `scheduling` says: a job may name Volcano itself, and `extraArgs` native. */}}
 - apiGroups: [scheduling.volcano.sh]
   resources: [podgroups]
   verbs: [create, get, list, watch, patch, delete]
-{{- if eq .Values.scheduling "native" }}
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]
   verbs: [create, get, list, watch, delete]
-{{- end }}
 {{- end }}

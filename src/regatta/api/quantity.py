@@ -14,11 +14,14 @@ import msgspec
 
 GPU = "nvidia.com/gpu"
 
+_NUMBER = r"[0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20}"
+_SUFFIX = r"[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2}"
 _QUANTITY = re.compile(
-    r"(?P<sign>[+-]?)(?P<number>[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})"
-    r"(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?",
+    rf"(?P<sign>[+-]?)(?P<number>{_NUMBER})(?P<suffix>{_SUFFIX})?",
     re.ASCII,
 )
+#: What `parse` takes of text, for a schema, which can say all but how large it is.
+PATTERN = rf"^\+?({_NUMBER})({_SUFFIX})?$"
 _SCALES = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
 _SCALES |= {
     suffix: Decimal(10) ** power

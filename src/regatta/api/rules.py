@@ -7,6 +7,7 @@ cannot know. Warnings live in `regatta.api.advice`, pod templates in `regatta.ap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from regatta.api import names, quantity
 from regatta.api.companions import Companions
@@ -23,6 +24,11 @@ MAX_REPLICAS = 6_000
 MAX_STRING = 128 * 1024
 MAX_TASKS = 32
 PORTS_PER_REPLICA = 20
+#: Why a template cannot ask for the host network by itself.
+ON_ONE_PORT = (
+    "where all replicas listen on the same port, which on the host network only one of a node can "
+    "have; write intranet: Host"
+)
 
 
 def check(draft: JobDraft, companions: Companions) -> Iterator[Problem]:
@@ -45,6 +51,11 @@ def total_replicas(spec: SpecDraft) -> int:
 def _most(role: RoleDraft) -> int:
     """The replicas a role may grow to."""
     return max(role.replicas or 0, role.limits or 0)
+
+
+def _pod(role: RoleDraft) -> dict[str, Any]:
+    pod = (role.template or {}).get("spec")
+    return pod if isinstance(pod, dict) else {}
 
 
 def _check_metadata(metadata: MetadataDraft | None) -> Iterator[Problem]:
@@ -197,8 +208,7 @@ def _check_tasks(spec: SpecDraft) -> Iterator[Problem]:
 
 def _check_restarts(spec: SpecDraft) -> Iterator[Problem]:
     for path, (name, role) in spec.roles().items():
-        pod = (role.template or {}).get("spec")
-        policy = pod.get("restartPolicy") if isinstance(pod, dict) else None
+        policy = _pod(role).get("restartPolicy")
         if policy == "Always" and path != "spec.ps":
             yield Problem(
                 f"{path}.template.spec.restartPolicy",
@@ -221,6 +231,19 @@ def _check_restarts(spec: SpecDraft) -> Iterator[Problem]:
         "spec.runPolicy.restartScope",
         f"found Replica, but {why}; use {instead}",
     )
+
+
+def _check_host_network(spec: SpecDraft) -> Iterator[Problem]:
+    """Two replicas of one node would answer for each other, and train against themselves."""
+    network = intranet_of(spec)
+    if network is Intranet.HOST or total_replicas(spec) < 2:
+        return
+    for path, (_, role) in spec.roles().items():
+        if _pod(role).get("hostNetwork") is True:
+            yield Problem(
+                f"{path}.template.spec.hostNetwork",
+                f"found true, but intranet is {network}, {ON_ONE_PORT}",
+            )
 
 
 def _check_elastic(spec: SpecDraft) -> Iterator[Problem]:
@@ -302,6 +325,7 @@ _RULES: tuple[Callable[[SpecDraft], Iterator[Problem]], ...] = (
     _check_mode,
     _check_tasks,
     _check_restarts,
+    _check_host_network,
     _check_elastic,
     _check_min_resources,
 )

@@ -1,9 +1,9 @@
 """What a schema cannot say about a PaddleJob, as CEL expressions that an API server evaluates.
 
 The same rules as `regatta.api.rules`, so that `kubectl apply` refuses what `regatta submit` would,
-with the same sense in its sentence. Rules about a changed job stand only here: the local engine has
-no way to edit one. CEL's cost is estimated from the sizes that the schema allows, so every text and
-list that a rule walks through is bounded there.
+with the same sense in its sentence; what of a job may change is in `regatta.api.crd.changes`. CEL's
+cost is estimated from the sizes that the schema allows, so every text and list that a rule walks
+through is bounded there.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from regatta.api.crd.structural import Schema
-from regatta.api.job import Mode
+from regatta.api.job import Intranet, Mode
 from regatta.api.names import LONGEST
-from regatta.api.rules import MAX_REPLICAS, MAX_STRING, PORTS_PER_REPLICA
+from regatta.api.rules import MAX_REPLICAS, MAX_STRING, ON_ONE_PORT, PORTS_PER_REPLICA
 
 ROLES = ("ps", "worker", "heter")
-#: Of spec, what stays as it was created; a role's own are in `_kept_role`.
-FIXED = ("mode", "cleanPodPolicy", "cleanPolicy", "withGloo", "intranet", "elastic")
 
 _NAME = "self.metadata.name"
 _LABEL_1035 = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
@@ -77,6 +75,7 @@ def of_the_job() -> list[Rule]:
         )
     )
     rules += [_endpoints(role) for role in ROLES]
+    rules.append(_endpoints_of_tasks())
     return rules
 
 
@@ -123,7 +122,7 @@ def of_the_spec() -> list[Rule]:
             "it is above the number of the job's replicas; it would wait for ever",
         ),
         *_replica_scope(),
-        *_changes(),
+        *_host_network(),
     ]
 
 
@@ -212,9 +211,9 @@ def _most(role: str) -> str:
     return f"(has({role}.limits) ? {role}.limits : {role}.replicas)"
 
 
-def _total(count: Callable[[str], str]) -> str:
-    classic = " + ".join(f"(has(self.{role}) ? {count(f'self.{role}')} : 0)" for role in ROLES)
-    return f"({classic} + (has(self.tasks) ? self.tasks.map(t, {count('t')}).sum() : 0))"
+def _total(count: Callable[[str], str], spec: str = "self") -> str:
+    classic = " + ".join(f"(has({spec}.{role}) ? {count(f'{spec}.{role}')} : 0)" for role in ROLES)
+    return f"({classic} + (has({spec}.tasks) ? {spec}.tasks.map(t, {count('t')}).sum() : 0))"
 
 
 def _pod_name(role: str) -> Rule:
@@ -234,16 +233,33 @@ def _pod_name(role: str) -> Rule:
 def _endpoints(role: str) -> Rule:
     here = f"self.spec.{role}"
     each = f"(size({_NAME}) + {len(f'-{role}-:36000,')} + size(string({_most(here)} - 1)))"
-    room = MAX_STRING - len("PADDLE_PSERVERS_IP_PORT_LIST=")
     return Rule(
         f".spec.{role}.replicas",
-        f"{_unchanged(role)} || !has({here}) || self.spec.intranet != 'Service' || "
-        f"{_most(here)} * {each} <= {room}",
-        "with intranet Service the list of all names is one environment "
-        "variable of at most 128 KiB, and these do not fit; use fewer replicas, a shorter job "
-        "name or intranet: PodIP",
+        f"{_unchanged(role)} || !has({here}) || {_MET_OTHERWISE} || "
+        f"{_most(here)} * {each} <= {_ROOM}",
+        _TOO_MANY_NAMES,
         also_at_creation=True,
     )
+
+
+def _endpoints_of_tasks() -> Rule:
+    letters = f"size({_NAME}) + size(t.name) + {len('--:36000,')}"
+    each = f"({letters} + size(string({_most('t')} - 1)))"
+    return Rule(
+        ".spec.tasks",
+        f"{_unchanged('tasks')} || !has(self.spec.tasks) || {_MET_OTHERWISE} || "
+        f"self.spec.tasks.all(t, {_most('t')} * {each} <= {_ROOM})",
+        _TOO_MANY_NAMES,
+        also_at_creation=True,
+    )
+
+
+_MET_OTHERWISE = "self.spec.intranet != 'Service'"
+_ROOM = MAX_STRING - len("PADDLE_PSERVERS_IP_PORT_LIST=")
+_TOO_MANY_NAMES = (
+    "with intranet Service the list of all names is one environment variable of at most 128 KiB, "
+    "and these do not fit; use fewer replicas, a shorter job name or intranet: PodIP"
+)
 
 
 def _unchanged(field: str) -> str:
@@ -302,50 +318,38 @@ def _replica_scope() -> list[Rule]:
     ]
 
 
-def _changes() -> list[Rule]:
-    """After creation only replicas, runPolicy and schedulingPolicy change, unless suspended."""
-    suspended = (
-        "(has(oldSelf.runPolicy) && has(oldSelf.runPolicy.suspend) && oldSelf.runPolicy.suspend)"
-    )
-    instead = (
-        "cannot change after creation: the pods that run would not follow. Suspend the job first "
-        "(spec.runPolicy.suspend: true), or delete it and apply it again"
-    )
-    rules = [
-        Rule(f".{field}", f"{suspended} || ({_kept('', field)})", f"it {instead}")
-        for field in FIXED
-    ]
-    for role in ROLES:
-        rules.append(
-            Rule(
-                f".{role}",
-                f"{suspended} || (has(self.{role}) == has(oldSelf.{role}) && "
-                f"(!has(self.{role}) || ({_kept_role(role)})))",
-                "only replicas may change after creation, because the pods that run "
-                "would not follow. Suspend the job first (spec.runPolicy.suspend: true), or "
-                "delete it and apply it again",
-            )
+def _host_network() -> list[Rule]:
+    """As in `regatta.api.rules`, but a job that was so before may be changed: also to end it."""
+
+    def rule(field: str, on_host: Callable[[str], str], found: str) -> Rule:
+        here, before = (
+            f"({on_host(spec)} && !({spec}.intranet in ['{Intranet.HOST}', 'HostNetwork']) && "
+            f"{_total(_replicas, spec)} > 1)"
+            for spec in ("self", "oldSelf.value()")
         )
-    rules.append(
-        Rule(
-            ".tasks",
-            f"{suspended} || (has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || "
-            "(size(self.tasks) == size(oldSelf.tasks) && self.tasks.all(t, oldSelf.tasks.exists("
-            "o, o.name == t.name && has(o.template) == has(t.template) && "
-            "(!has(t.template) || o.template == t.template))))))",
-            "only replicas may change after creation, because the pods that run would "
-            "not follow. Suspend the job first (spec.runPolicy.suspend: true), or delete it and "
-            "apply it again",
+        return Rule(
+            field,
+            f"!{here} || (oldSelf.hasValue() && {before})",
+            f"{found}, but intranet is not {Intranet.HOST}, {ON_ONE_PORT}",
+            f"'{found}, but intranet is ' + self.intranet + ', {ON_ONE_PORT}'",
+            also_at_creation=True,
         )
+
+    def of_a(role: str) -> Rule:
+        return rule(
+            f".{role}.template.spec.hostNetwork",
+            lambda spec: f"has({spec}.{role}) && {_asks_for_host(f'{spec}.{role}')}",
+            "found true",
+        )
+
+    tasks = rule(
+        ".tasks",
+        lambda spec: f"has({spec}.tasks) && {spec}.tasks.exists(t, {_asks_for_host('t')})",
+        "a template has hostNetwork: true",
     )
-    return rules
+    return [*map(of_a, ROLES), tasks]
 
 
-def _kept_role(role: str) -> str:
-    return " && ".join(f"({_kept(role, field)})" for field in ("template", "requests", "limits"))
-
-
-def _kept(holder: str, field: str) -> str:
-    path = f"{holder}.{field}" if holder else field
-    now, before = f"self.{path}", f"oldSelf.{path}"
-    return f"has({now}) == has({before}) && (!has({now}) || {now} == {before})"
+def _asks_for_host(role: str) -> str:
+    pod = f"{role}.template.spec"
+    return f"has({role}.template) && has({pod}) && has({pod}.hostNetwork) && {pod}.hostNetwork"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.crd import rules
-from regatta.api.crd.structural import Schema, structural
+from regatta.api.crd import changes, rules
+from regatta.api.crd.structural import JUDGED_QUANTITY, Schema, structural
 from regatta.api.crd.template import pod_template
 from regatta.api.job import Intranet, RunPolicy, TaskPort
 from regatta.api.names import LONGEST
@@ -61,11 +61,14 @@ def spec_schema() -> Schema:
     for role in rules.ROLES:
         _complete_role(fields[role], rules.of_a_role(role))
     _complete_tasks(fields["tasks"])
+    gang = fields["schedulingPolicy"]["properties"]
+    gang["minResources"]["additionalProperties"] = JUDGED_QUANTITY
     policy = fields["runPolicy"]
     policy["default"] = {}
     for field in ("suspend", "abort", "backoffLimit", "restartScope"):
         policy["properties"][field]["default"] = _default(RunPolicy(), field)
-    spec["x-kubernetes-validations"] = [rule.as_validation() for rule in rules.of_the_spec()]
+    checks = [*rules.of_the_spec(), *changes.of_the_spec()]
+    spec["x-kubernetes-validations"] = [check.as_validation() for check in checks]
     _explain(spec)
     return spec
 

@@ -8,11 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from regatta.api import quantity
+
 Schema = dict[str, Any]
 
 #: A quantity may be text, a whole number or a fraction (`cpu: 0.5`), and no structural type covers
 #: all three; what is none of them is refused when the job is read.
 QUANTITY: Schema = {"x-kubernetes-preserve-unknown-fields": True}
+#: A quantity that no pod's creation will judge. Each word speaks of one type and lets the others
+#: pass: text, numbers, flags, maps, lists, of which the last three are never quantities.
+JUDGED_QUANTITY: Schema = QUANTITY | {
+    "pattern": quantity.PATTERN,
+    "minimum": 0,
+    "not": {"enum": [True, False]},
+    "minProperties": 1,
+    "maxProperties": 0,
+    "minItems": 1,
+    "maxItems": 0,
+}
 INT_OR_STRING: Schema = {"x-kubernetes-int-or-string": True}
 
 _KEPT = ("type", "enum", "format", "minimum", "maximum", "required", "minItems", "maxItems")
