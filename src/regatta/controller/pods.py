@@ -38,6 +38,7 @@ def new_pod(job: Job, replica: Replica, world: World) -> NewPod:
                 labels.UPSTREAM_ROLE: replica.role,
             },
             "annotations": {
+                **_default_container(spec),
                 **(metadata.get("annotations") or {}),
                 labels.UPSTREAM_ANNOTATION: replica.role,
             },
@@ -54,6 +55,12 @@ def new_pod(job: Job, replica: Replica, world: World) -> NewPod:
         by_name=_by_name(job, world.children),
         manifest=gang.join(job, world, replica.role, manifest),
     )
+
+
+def _default_container(spec: dict[str, Any]) -> dict[str, str]:
+    """What `kubectl logs` means without -c, also behind a proxy that a mesh puts first."""
+    names = [container.get("name") for container in spec.get("containers") or ()]
+    return {"kubectl.kubernetes.io/default-container": names[0]} if names and names[0] else {}
 
 
 def place_of(job: Job, replica: Replica, children: Children, host: str = "") -> Place:

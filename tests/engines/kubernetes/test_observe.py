@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.load import validate_document
 from regatta.controller.plan import Instant
@@ -31,7 +33,7 @@ def a_job(**spec: Any) -> Any:
         "spec": {"worker": {"replicas": 2, "template": template}, **spec},
     }
     job = validate_document(document).job
-    return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, uid="uid-1"))
+    return replace(job, metadata=replace(job.metadata, uid="uid-1"))
 
 
 def a_pod(
@@ -142,3 +144,22 @@ def test_an_init_container_waits_where_there_are_names_to_wait_for(
         assert container["command"][-2:] == ["job-worker-0", "job-worker-1"]
         assert container["resources"]["requests"].keys() == container["resources"]["limits"].keys()
     assert with_waiting(job, pod, "") == pod.manifest
+
+
+def test_a_pod_is_not_taken_for_stuck_by_a_clock_that_is_ahead() -> None:
+    asked = datetime(2026, 1, 1, tzinfo=UTC)
+    going = a_pod("job-worker-1", PLACE)
+    metadata = replace(
+        going.metadata,
+        deletion_timestamp=asked + timedelta(seconds=30),
+        deletion_grace_period_seconds=30,
+    )
+    going = replace(going, metadata=metadata)
+    ahead = asked + timedelta(seconds=90)
+
+    (seen,) = children(a_job(), Found(pods=[going], leaving={metadata.uid: ahead})).pods
+    assert seen.gone_by == ahead + timedelta(seconds=30)
+
+    behind = asked - timedelta(seconds=90)
+    (seen,) = children(a_job(), Found(pods=[going], leaving={metadata.uid: behind})).pods
+    assert seen.gone_by == asked + timedelta(seconds=30)

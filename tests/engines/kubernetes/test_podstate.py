@@ -89,9 +89,9 @@ PROXY_FIRST = {"containers": [{"name": "a-proxy"}, {"name": "paddle"}]}
 def test_a_proxy_that_a_mesh_put_first_is_not_the_main_container(
     what: str, status: dict[str, Any], phase: PodPhase, code: int | None
 ) -> None:
-    pod = a_pod(status, **PROXY_FIRST)
-    assert podstate.phase_of(pod, "paddle") is phase, what
-    ended = podstate.exit_of(pod, phase, "paddle")
+    pod = podstate.main_first(a_pod(status, **PROXY_FIRST), "paddle")
+    assert podstate.phase_of(pod) is phase, what
+    ended = podstate.exit_of(pod, phase)
     assert (ended.code if ended else None) == code, what
 
 
@@ -99,7 +99,7 @@ def test_a_proxy_that_a_mesh_put_first_is_not_the_main_container(
 def test_where_no_container_has_the_templates_name_the_first_is_the_main_one(name: str) -> None:
     ended = container("a-proxy", terminated=terminated(0))
     pod = a_pod({"phase": "Running", "containerStatuses": [ended]}, **PROXY_FIRST)
-    assert podstate.phase_of(pod, name) is PodPhase.SUCCEEDED
+    assert podstate.phase_of(podstate.main_first(pod, name)) is PodPhase.SUCCEEDED
 
 
 def test_the_last_words_of_a_program_come_with_its_exit() -> None:
@@ -131,7 +131,7 @@ def test_an_init_container_that_failed_is_how_the_replica_ended(
     done = container("unpack", terminated=terminated(0, "Completed"))
     pod = after_init(done, container("fetch", terminated=terminated(3, message=said)))
 
-    ended = podstate.exit_of(pod, podstate.phase_of(pod), "paddle")
+    ended = podstate.exit_of(pod, podstate.phase_of(pod))
 
     assert ended is not None
     assert (ended.code, ended.reason, ended.message) == (3, "Error", message), what
@@ -142,7 +142,7 @@ def test_where_the_program_itself_ended_init_containers_explain_nothing() -> Non
     """A proxy that is a restartable init container is ended after it, by a signal."""
     ends = [container(terminated=terminated(2, message="boom"))]
     pod = after_init(container("proxy", terminated=terminated(143)), containerStatuses=ends)
-    ended = podstate.exit_of(pod, PodPhase.FAILED, "paddle")
+    ended = podstate.exit_of(pod, PodPhase.FAILED)
     assert ended is not None
     assert (ended.code, ended.message) == (2, "boom")
 
@@ -160,7 +160,7 @@ def test_an_init_container_that_was_ended_from_outside_is_not_to_blame(
     what: str, status: dict[str, Any], reason: str
 ) -> None:
     pod = after_init(container("fetch", terminated=terminated(137)), **status)
-    ended = podstate.exit_of(pod, PodPhase.FAILED, "paddle")
+    ended = podstate.exit_of(pod, PodPhase.FAILED)
     assert ended is not None
     assert (ended.code, ended.reason, ended.message) == (None, reason, ""), what
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import msgspec
 
@@ -68,6 +69,8 @@ class JobMemory:
         self.expectations = Expectations()
         self.refusals = Refusals()
         self.strangers: dict[str, Stranger] = {}
+        #: By uid, when a pod was first seen to be on its way out.
+        self.leaving: dict[str, datetime] = {}
         #: None until it was looked up; only jobs of the former operator have one.
         self.former_environment: bool | None = None
         #: When the status was last written, for changes that nobody waits for.

@@ -6,7 +6,8 @@ out, keeps a name taken and is nothing else; anybody else's is foreign.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -34,11 +35,14 @@ class Found(msgspec.Struct, kw_only=True):
     former_environment: bool = False
     #: Pods' first addresses are IPv6.
     names_only: bool = False
+    #: By uid, when we first saw that a pod is to go.
+    leaving: Mapping[str, datetime] = {}
 
 
 def children(job: Job, found: Found) -> Children:
-    pods = [observe_pod(job, pod, found) for pod in found.pods]
-    pods += [_other(job, metadata) for metadata in found.others]
+    mains = mains_of(job)
+    pods = [observe_pod(job, pod, found, mains) for pod in found.pods]
+    pods += [_other(job, metadata, found) for metadata in found.others]
     pods.sort(key=lambda pod: (pod.role, pod.index, pod.name))
     return Children(
         pods=tuple(pods),
@@ -58,10 +62,12 @@ def names_needed(job: Job) -> Iterator[str]:
             yield pod_name(job, role, index)
 
 
-def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
+def observe_pod(
+    job: Job, pod: slim.Pod, found: Found, mains: Mapping[str, str] | None = None
+) -> Pod:
     role, index, attempt, revision = _place(pod, found)
-    main = main_of(job, role)
-    metadata, phase = pod.metadata, podstate.phase_of(pod, main)
+    pod = podstate.main_first(pod, (mains or mains_of(job)).get(role, ""))
+    metadata, phase = pod.metadata, podstate.phase_of(pod)
     stopping = podstate.is_stopped(pod)
     return Pod(
         name=metadata.name,
@@ -74,21 +80,22 @@ def observe_pod(job: Job, pod: slim.Pod, found: Found) -> Pod:
         scheduled=podstate.is_scheduled(pod),
         host=_host(job, pod, found),
         waiting="" if phase.over else podstate.waiting_of(pod),
-        exit=podstate.exit_of(pod, phase, main),
+        exit=podstate.exit_of(pod, phase),
         disruption="" if stopping else podstate.disruption_of(pod, phase),
         stopping=stopping,
         deleting=metadata.deletion_timestamp is not None,
-        gone_by=metadata.deletion_timestamp,
+        gone_by=_gone_by(metadata, found),
         waits_for_environment=podstate.waits_for_environment(pod, revision),
     )
 
 
-def main_of(job: Job, role: str) -> str:
-    """The name of the container whose exit is the result of the role's replicas."""
-    spec = job.spec.roles().get(role)
-    template = (spec.template.get("spec") if spec else None) or {}
-    containers = template.get("containers") or ()
-    return next((container.get("name", "") for container in containers), "")
+def mains_of(job: Job) -> dict[str, str]:
+    """By role, the name of the container whose exit is the result of its replicas."""
+    mains = {}
+    for role, spec in job.spec.roles().items():
+        containers = (spec.template.get("spec") or {}).get("containers") or ()
+        mains[role] = next((container.get("name", "") for container in containers), "")
+    return mains
 
 
 def is_predecessors(job: Job, metadata: slim.Metadata) -> bool:
@@ -127,7 +134,17 @@ def _host(job: Job, pod: slim.Pod, found: Found) -> str | None:
     return pod.status.pod_ip or None
 
 
-def _other(job: Job, metadata: slim.Metadata) -> Pod:
+def _gone_by(metadata: slim.Metadata, found: Found) -> datetime | None:
+    """By the API server's clock, or by ours where that is later: nobody knows which is right, and
+    a pod that is removed too early may still run beside its successor."""
+    said = metadata.deletion_timestamp
+    seen = found.leaving.get(metadata.uid)
+    if said is None or seen is None:
+        return said
+    return max(said, seen + timedelta(seconds=metadata.deletion_grace_period_seconds))
+
+
+def _other(job: Job, metadata: slim.Metadata, found: Found) -> Pod:
     if not is_predecessors(job, metadata):
         return Pod(name=metadata.name, uid=metadata.uid, foreign=True)
     # Ended and going, in the brain's terms: waited for, and freed if its node is lost.
@@ -139,7 +156,7 @@ def _other(job: Job, metadata: slim.Metadata) -> Pod:
         phase=PodPhase.FAILED,
         stopping=True,
         deleting=True,
-        gone_by=metadata.deletion_timestamp,
+        gone_by=_gone_by(metadata, found),
     )
 
 

@@ -3,13 +3,13 @@
 A replica's result is its main container's exit, whether or not a sidecar runs on. Whether an end
 was the program's fault is told only by the cluster's own evidence.
 
-The main container is the first of the role's template, so `main` is its name: a mesh may have put
-its proxy in front of it. Without a name, or where none is called so, it is the first of the pod.
+The main container is the first of the role's template. A mesh may have put its proxy in front of
+it; `main_first` takes that back, and everything else looks at the first.
 """
 
 from __future__ import annotations
 
-import msgspec
+from msgspec.structs import replace
 
 from regatta.controller.world import Exit, PodPhase
 from regatta.engines.kubernetes.annotations import RELEASED, STOPPED
@@ -39,23 +39,31 @@ FITS_BY_ITSELF = "Schedulable"
 LONGEST_MESSAGE = 4096
 
 
-def main_container(pod: Pod, main: str = "") -> ContainerStatus | None:
+def main_first(pod: Pod, main: str) -> Pod:
+    """The same pod with the container of that name first, if it has one."""
+    containers = pod.spec.containers
+    if not containers or containers[0].name == main:
+        return pod
+    first = [container for container in containers if container.name == main]
+    others = [container for container in containers if container.name != main]
+    return replace(pod, spec=replace(pod.spec, containers=(*first, *others)))
+
+
+def main_container(pod: Pod) -> ContainerStatus | None:
     """None while it has no status. The kubelet's list has an order of its own."""
-    names = [container.name for container in pod.spec.containers]
-    wanted = main if main in names else next(iter(names), "")
+    wanted = pod.spec.containers[0].name if pod.spec.containers else ""
     statuses = pod.status.container_statuses
     return next((status for status in statuses if status.name == wanted), None)
 
 
-def phase_of(pod: Pod, main: str = "") -> PodPhase:
+def phase_of(pod: Pod) -> PodPhase:
     phase = pod.status.phase
     if phase == "Running":
-        return _while_running(pod, main)
+        return _while_running(pod)
     if phase == "Succeeded":
         return PodPhase.SUCCEEDED
     if phase == "Failed":
-        succeeded = _succeeded_beside_a_failed_sidecar(pod, main)
-        return PodPhase.SUCCEEDED if succeeded else PodPhase.FAILED
+        return PodPhase.SUCCEEDED if _succeeded_beside_a_failed_sidecar(pod) else PodPhase.FAILED
     if phase == "Unknown":
         return PodPhase.UNKNOWN
     return PodPhase.STARTING if is_scheduled(pod) else PodPhase.PENDING
@@ -65,10 +73,10 @@ def is_scheduled(pod: Pod) -> bool:
     return bool(pod.spec.node_name)
 
 
-def exit_of(pod: Pod, phase: PodPhase, main: str = "") -> Exit | None:
+def exit_of(pod: Pod, phase: PodPhase) -> Exit | None:
     if not phase.over:
         return None
-    ended, said = _end_of(pod, main), pod.status
+    ended, said = _end_of(pod), pod.status
     if ended is None and phase is PodPhase.FAILED:
         ended = _failed_before_it(pod)
     if ended is None:
@@ -124,8 +132,8 @@ def is_stopped(pod: Pod) -> bool:
     return STOPPED in pod.metadata.annotations
 
 
-def _end_of(pod: Pod, main: str) -> Terminated | None:
-    status = main_container(pod, main)
+def _end_of(pod: Pod) -> Terminated | None:
+    status = main_container(pod)
     return status.state.terminated if status else None
 
 
@@ -138,12 +146,12 @@ def _failed_before_it(pod: Pod) -> Terminated | None:
         if ended is not None and ended.exit_code != 0:
             which = f"init container {status.name} failed"
             said = f": {_cut(ended.message, len(which) + 2)}" if ended.message else ""
-            return msgspec.structs.replace(ended, message=which + said)
+            return replace(ended, message=which + said)
     return None
 
 
-def _while_running(pod: Pod, main: str) -> PodPhase:
-    status = main_container(pod, main)
+def _while_running(pod: Pod) -> PodPhase:
+    status = main_container(pod)
     if status is None or status.state.running is not None:
         return PodPhase.RUNNING
     ended = status.state.terminated
@@ -159,12 +167,12 @@ def _stays_ended(pod: Pod, ended: Terminated) -> bool:
     return policy == "Never" or (policy == "OnFailure" and ended.exit_code == 0)
 
 
-def _succeeded_beside_a_failed_sidecar(pod: Pod, main: str) -> bool:
+def _succeeded_beside_a_failed_sidecar(pod: Pod) -> bool:
     # With a reason of its own the pod was ended from outside: a clean exit on SIGTERM is no
     # success.
     if pod.status.reason or is_stopped(pod) or pod.metadata.deletion_timestamp is not None:
         return False
-    ended = _end_of(pod, main)
+    ended = _end_of(pod)
     return ended is not None and ended.exit_code == 0
 
 

@@ -98,6 +98,7 @@ class Reconciler:
         job = replace(read, status=as_the_brain_left_it(read.status))
         found = await self._find(job, memory)
         now = self._now()
+        memory.leaving = found.leaving = _leaving(found, memory, now.wall)
         seen = children(job, found)
         plan = reconcile(job, seen, now)
         memory.took, memory.looked_at = self._clock() - began, self._clock()
@@ -223,6 +224,12 @@ class Reconciler:
 
 
 _NOTHING = Plan()
+
+
+def _leaving(found: Found, memory: JobMemory, now: datetime) -> dict[str, datetime]:
+    going = (*(pod.metadata for pod in found.pods), *found.others)
+    uids = [metadata.uid for metadata in going if metadata.deletion_timestamp is not None]
+    return {uid: memory.leaving.get(uid, now) for uid in uids}
 
 
 def _with_warning(plan: Plan, job: Job, stored: JobStatus, note: Note | None) -> Plan:

@@ -31,7 +31,7 @@ from regatta.engines.kubernetes.door.logs import (
     lost_logs,
     replica_of,
 )
-from regatta.engines.kubernetes.door.pods import list_pods, selector_of
+from regatta.engines.kubernetes.door.pods import list_pods, main_first, selector_of
 from regatta.engines.kubernetes.door.reading import read_job
 from regatta.engines.kubernetes.door.watching import SETTINGS, Troubles, running
 from regatta.engines.kubernetes.errors import ApiError, Unreachable
@@ -166,6 +166,7 @@ class Follower:
         assert pod is not None
         if pod.metadata.controller_uid != self._job.uid:
             return
+        pod = main_first(self._job, pod)
         self._seen(self._job, pod)
         role, index = replica_of(self._job, pod)
         if not is_chosen(self._query, role, index):

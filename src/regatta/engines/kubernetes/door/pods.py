@@ -18,7 +18,7 @@ from regatta.engines.base import PodView
 from regatta.engines.kubernetes import podstate, slim
 from regatta.engines.kubernetes.client import KubeClient
 from regatta.engines.kubernetes.hostports import ports_of
-from regatta.engines.kubernetes.observe import Found, observe_pod
+from regatta.engines.kubernetes.observe import Found, mains_of, observe_pod
 from regatta.engines.kubernetes.resources import PODS
 
 NOTHING_ELSE = Found()
@@ -42,7 +42,13 @@ async def list_pods(client: KubeClient, job: Job) -> list[slim.Pod]:
 
 async def _owned(client: KubeClient, job: Job, selector: str) -> list[slim.Pod]:
     listing = await client.list(PODS, slim.Pod, namespace=job.namespace, label_selector=selector)
-    return [pod for pod in listing.items if pod.metadata.controller_uid == job.uid]
+    return [main_first(job, pod) for pod in listing.items if pod.metadata.controller_uid == job.uid]
+
+
+def main_first(job: Job, pod: slim.Pod) -> slim.Pod:
+    """A replica's log and state are those of its first container."""
+    role = observe_pod(job, pod, NOTHING_ELSE).role
+    return podstate.main_first(pod, mains_of(job).get(role, ""))
 
 
 def pod_view(job: Job, pod: slim.Pod) -> PodView:
