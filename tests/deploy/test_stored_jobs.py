@@ -214,6 +214,7 @@ def test_all_that_the_brain_remembers_survives_the_round_trip(
         attempt=2,
         revision=3,
         shape={"worker": 21},
+        made_from="m",
         disruptions=(at,),
         restart_at=at,
         started_awake=1.25,
