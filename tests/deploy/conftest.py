@@ -59,3 +59,4 @@ def wait_until_served(plane: ControlPlane, deadline_seconds: float = 60) -> None
     while (answer := plane.api.raw("GET", JOBS))[0] != 200:
         assert time.monotonic() < deadline, f"PaddleJobs are not served: {answer}"
         time.sleep(0.05)
+    plane.wait_until_known("paddlejobs")

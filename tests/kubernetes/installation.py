@@ -33,6 +33,7 @@ def install(cluster: Access) -> None:
     while (answer := cluster.api.raw("GET", ALL_JOBS))[0] != 200:
         assert time.monotonic() < deadline, f"PaddleJobs are not served: {answer}"
         time.sleep(0.1)
+    cluster.wait_until_known("paddlejobs")
 
 
 def uninstall(cluster: Access) -> None:

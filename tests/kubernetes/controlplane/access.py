@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,15 @@ class Access:
         if check and ended.returncode != 0:
             raise ClusterProblem(f"kubectl {' '.join(arguments)}: {ended.stderr.strip()}")
         return ended
+
+    def wait_until_known(self, resource: str, deadline_seconds: float = 60) -> None:
+        """Until kubectl finds the kind of a CRD that is new: it is served a moment earlier."""
+        accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        deadline = time.monotonic() + deadline_seconds
+        while f'"resource":"{resource}"' not in self.api.raw("GET", "/apis", accept=accept)[1]:
+            if time.monotonic() > deadline:
+                raise ClusterProblem(f"{resource} are not among the cluster's kinds")
+            time.sleep(0.05)
 
     def create_namespace(self, name: str, labels: dict[str, str] | None = None) -> str:
         metadata: dict[str, Any] = {"name": name, "labels": labels or {}}

@@ -79,11 +79,20 @@ class Api:
         return json.loads(text) if text.startswith(("{", "[")) else text
 
     def raw(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> tuple[int, str]:
         """Status and text, whatever they are; only a lost connection raises."""
         payload = None if body is None else json.dumps(body)
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
+        headers = {
+            "Authorization": f"Bearer {self._token}",
+            "Content-Type": content_type,
+            "Accept": accept,
+        }
         reused = getattr(self._local, "connection", None) is not None
         try:
             return self._send(method, path, payload, headers)

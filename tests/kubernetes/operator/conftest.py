@@ -28,6 +28,7 @@ def install_crd(plane: ControlPlane) -> None:
     while plane.api.raw("GET", "/apis/batch.paddlepaddle.org/v1/paddlejobs")[0] != 200:
         assert time.monotonic() < deadline, "PaddleJobs are not served"
         time.sleep(0.1)
+    plane.wait_until_known("paddlejobs")
 
 
 def _is_established(crd: Any) -> bool:
