@@ -126,7 +126,10 @@ class LocalEngine:
         return submitting.prepare(submission, self._machine, where, self._clock.now())
 
     def _make_room(self, tx: Transaction, job: Job, replace_live: bool) -> str:
-        """A finished job gives its name up and stays for its logs; a live one only if asked to."""
+        """A finished job gives its name up and stays for its logs; a live one only if asked to.
+
+        Whatever of it still runs is ended, and the new job waits for that (`schedule`).
+        """
         old = tx.job_named(job.namespace, job.name)
         if old is None:
             return ""
@@ -134,6 +137,10 @@ class LocalEngine:
             if not replace_live:
                 raise name_is_taken(old.job)
             _change_policy(tx, old.job, abort=True)
+        else:
+            # Servers that ran on: under a name that is another job's, nobody could end them.
+            for pod in tx.pods(old.uid):
+                stop_pod(tx, pod, self._clock.now().wall)
         tx.supersede(old.uid)
         for uid in tx.history(job.namespace, job.name)[HISTORY:]:
             stale = tx.job(uid)
