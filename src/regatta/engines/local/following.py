@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 from msgspec.structs import replace
 
@@ -37,11 +38,14 @@ def read_logs(home: Home, store: Store, record: JobRecord, query: LogQuery) -> I
                 reader.add(PodLog(uid=pod.uid, label=f"{pod.role}-{pod.index}", folder=folder))
 
     add(_first(pods, query))
-    return _follow(store, record.uid, query, reader, add) if query.follow else _once(reader)
+    if query.follow:
+        return _then_close(reader, _follow(store, record.uid, query, reader, add))
+    return _then_close(reader, reader.read_more(ended=True))
 
 
-def _once(reader: LogReader) -> Iterator[LogBatch]:
-    yield from reader.read_more(ended=True)
+def _then_close(reader: LogReader, batches: Iterator[LogBatch]) -> Iterator[LogBatch]:
+    with closing(reader):
+        yield from batches
 
 
 def _follow(

@@ -96,7 +96,7 @@ class Ledger:
         return entry
 
     def names_still_ending(self) -> frozenset[tuple[str, str]]:
-        """Names of which two jobs are here: the present one, and one it replaced that still runs."""
+        """Names with two jobs here: the present one, and one it replaced that still runs."""
         names = Counter((entry.namespace, entry.name) for entry in self)
         return frozenset(name for name, jobs in names.items() if jobs > 1)
 
