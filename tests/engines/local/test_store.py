@@ -22,6 +22,7 @@ from regatta.api.job import (
 )
 from regatta.controller.plan import Event, NewEnvironment, NewPod
 from regatta.controller.world import Exit, PodPhase
+from regatta.engines.local.diskfull import DiskFull
 from regatta.engines.local.records import Context, Reservation
 from regatta.engines.local.store import BrokenDatabase, NewerDatabase, Store
 from regatta.engines.local.writes import EVENTS_PER_JOB, Transaction
@@ -297,3 +298,33 @@ def test_a_file_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path) -
 
     with pytest.raises(BrokenDatabase, match="Restore it from a backup, or move it away"):
         Store(path)
+
+
+def test_the_first_error_is_told_where_sqlite_has_ended_the_transaction_itself(
+    store: Store,
+) -> None:
+    def fail() -> None:
+        with store.write() as tx, tx.savepoint():
+            store._writer.execute("ROLLBACK")  # as SQLite does on a full disk
+            raise sqlite3.OperationalError("out of luck")
+
+    with pytest.raises(sqlite3.OperationalError, match="out of luck"):
+        fail()
+    add(store, a_stored_job("u2", "next"))
+    assert store.read.job("u2") is not None
+
+
+def test_a_full_database_is_told_with_its_folder_and_what_helps(
+    store: Store, tmp_path: Path
+) -> None:
+    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
+    store._writer.execute(f"PRAGMA max_page_count = {pages}")
+
+    def add_many() -> None:
+        for number in range(1000):
+            add(store, a_stored_job(f"u{number}", f"job-{number}"))
+
+    with pytest.raises(DiskFull, match=f"holds {tmp_path} is full.*regatta delete"):
+        add_many()
+    store._writer.execute("PRAGMA max_page_count = 100000")
+    add(store, a_stored_job("after", "after"))

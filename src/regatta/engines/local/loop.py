@@ -352,6 +352,7 @@ class Loop:
             shutil.rmtree(self._home.job(uid), ignore_errors=True)
             if not self._home.job(uid).exists():
                 self._rubbish.discard(uid)
+                self._store.reserve.keep()
 
     def _build(self, pod: PodRecord) -> RunSpec:
         return build_pod_run(self._store.read, pod, self._folder(pod))
