@@ -221,6 +221,19 @@ def test_events_of_a_job_that_restarts_for_days_are_bounded(store: Store) -> Non
     assert events[-1].message == str(EVENTS_PER_JOB + 49)
 
 
+def test_of_too_many_events_the_newest_are_shown_and_none_is_left_out_on_reading_on(
+    store: Store,
+) -> None:
+    add(store, a_stored_job())
+    with store.write() as tx:
+        for number in range(5):
+            tx.add_event("u1", Event(type="Normal", reason="R", message=str(number)), NOW)
+    newest = store.read.events(None, None, limit=3)
+    assert [event.message for event in newest] == ["2", "3", "4"]
+    first = newest[0].id - 2
+    assert [e.message for e in store.read.events(None, None, first, limit=3)] == ["1", "2", "3"]
+
+
 def test_events_can_be_read_on_from_where_one_was(store: Store) -> None:
     add(store, a_stored_job())
     with store.write() as tx:

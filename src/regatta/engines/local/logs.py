@@ -26,6 +26,8 @@ BATCH = 500
 LONGEST_LINE = 64 * 1024
 #: A line without an end is shown after this; until then its end may still come.
 PATIENCE = timedelta(seconds=1)
+#: After the end of any log.
+BEYOND = Position(run=2**31)
 #: The stream of remarks that are not the program's.
 REMARK = "regatta"
 
@@ -73,15 +75,16 @@ class LogReader:
         self._matcher = None if query.grep is None else Matcher(query.grep)
         self._after = {uid: _parse(uid, text) for uid, text in query.after.items()}
 
-    def add(self, pod: PodLog) -> None:
+    def add(self, pod: PodLog, *, late: bool = False) -> None:
+        """`late`: it came after the reader began, so all of it is new."""
+        late = late or self._begun
         cursor = _Cursor(pod)
-        if self._query.previous:
+        if self._query.previous and not late:
             cursor.instance = _previous_instance(list_segments(pod.folder))
             cursor.quiet_about_loss = True
         if pod.uid in self._after:
             cursor.position = self._after[pod.uid]
-        elif self._query.tail is not None and not self._after and not self._begun:
-            # A pod that comes later is new from its first line on.
+        elif self._query.tail is not None and not self._after and not late:
             segments = _wanted(list_segments(pod.folder), cursor)
             cursor.position = tail_start(segments, self._query.tail, self._only_wanted)
             cursor.quiet_about_loss = True
@@ -89,6 +92,10 @@ class LogReader:
             cursor.position = _start_since(_wanted(list_segments(pod.folder), cursor), self._since)
             cursor.quiet_about_loss = True
         self._cursors.append(cursor)
+
+    def pass_over(self, pod: PodLog) -> None:
+        """Nothing of it is wanted; whoever resumes from our positions knows it too."""
+        self._cursors.append(_Cursor(pod, position=BEYOND))
 
     def read_more(self, *, ended: bool = False) -> Iterator[LogBatch]:
         """Batches of at most 500 lines. `ended`: nothing more will be written, so also give an
@@ -104,16 +111,16 @@ class LogReader:
                 if step.line is not None:
                     lines.append(step.line)
                     if len(lines) == BATCH:
-                        yield LogBatch(tuple(lines), self._positions())
+                        yield LogBatch(tuple(lines), self.positions())
                         lines = []
         if lines:
-            yield LogBatch(tuple(lines), self._positions())
+            yield LogBatch(tuple(lines), self.positions())
 
     def close(self) -> None:
         if self._matcher is not None:
             self._matcher.close()
 
-    def _positions(self) -> dict[str, str]:
+    def positions(self) -> dict[str, str]:
         # A pod that nothing was read of yet is named too: left out, it would look like one of an
         # earlier attempt that the reader is done with.
         return {c.pod.uid: str(c.position or Position()) for c in self._cursors}
