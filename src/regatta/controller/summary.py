@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from msgspec.structs import replace
@@ -164,7 +165,11 @@ def _with_eta(seen: Progress, status: JobStatus) -> Progress:
         return replace(seen, eta_seconds=None)
     spent = (seen.at - status.start_time).total_seconds()
     left = max(seen.total - seen.step, 0)
-    return replace(seen, eta_seconds=round(max(spent, 0.0) / seen.step * left, 1))
+    try:
+        eta = round(max(spent, 0.0) / seen.step * left, 1)
+    except OverflowError:  # a program may report any number
+        return replace(seen, eta_seconds=None)
+    return replace(seen, eta_seconds=eta if math.isfinite(eta) else None)
 
 
 def _conditions(job: Job, status: JobStatus, world: World, now: Instant) -> tuple[Condition, ...]:

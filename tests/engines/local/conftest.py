@@ -32,7 +32,7 @@ def new_pod(tmp_path: Path) -> Iterator[Callable[[], Pod]]:
         os.kill(pid, signal.SIGKILL)
     for pod in pods:
         for run_id in pod.run_ids:
-            runtime.sweep(run_id)
+            runtime.sweep(run_id, pod.run)
     eventually(lambda: runtime.reap() or not runtime.children())
 
 

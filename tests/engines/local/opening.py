@@ -62,7 +62,7 @@ def _end_everything(home: Home) -> None:
         folder = run_folder(home.pod(pod.job_uid, pod.uid), pod.run)
         runtime.stop(folder, 0)
         eventually(lambda folder=folder: _ended(runtime, folder), f"the end of {pod.name}")
-        runtime.sweep(f"{pod.uid}/{pod.run}")
+        runtime.sweep(f"{pod.uid}/{pod.run}", folder)
 
 
 def _ended(runtime: Runtime, folder: Path) -> bool:

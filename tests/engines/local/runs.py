@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -101,9 +102,9 @@ class Pod:
         eventually(lambda: any(text in line.text for line in self.lines()))
 
     def lines(self, **query: Any) -> list[LogLine]:
-        reader = LogReader(LogQuery(**query))
-        reader.add(PodLog(uid=self.uid, label="worker-0", folder=self.folder))
-        return [line for batch in reader.read_more(ended=True) for line in batch.lines]
+        with closing(LogReader(LogQuery(**query))) as reader:
+            reader.add(PodLog(uid=self.uid, label="worker-0", folder=self.folder))
+            return [line for batch in reader.read_more(ended=True) for line in batch.lines]
 
     def texts(self, **query: Any) -> list[str]:
         return [line.text for line in self.lines(**query)]

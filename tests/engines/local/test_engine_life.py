@@ -295,6 +295,16 @@ def test_mistakes_in_a_pod_are_told_before_anything_is_queued(engine: LocalEngin
     assert engine.list(None) == []
 
 
+def test_a_job_directory_that_is_not_there_is_told_once_and_by_its_option(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    job = a_job("nowhere", replicas=2, withGloo=0)
+    job["spec"]["ps"] = a_role("true")
+    with pytest.raises(InvalidJob) as caught:
+        submit(engine, job, tmp_path / "gone")
+    assert [problem.path for problem in caught.value.problems] == ["--workdir"]
+
+
 def test_a_command_that_is_not_there_is_told_before_anything_is_queued(
     engine: LocalEngine,
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.job import Phase
 from regatta.engines.base import EngineError, LogBatch, LogQuery, NotPossible
@@ -104,6 +105,48 @@ def test_only_the_latest_try_is_shown_unless_the_one_before_is_asked_for(
     wait_until_quiet(engine, "tries")
     assert texts(engine.logs("default", "tries", LogQuery())) == ["2"]
     assert texts(engine.logs("default", "tries", LogQuery(previous=True))) == ["1"]
+
+
+def a_job_at_its_second_try(folder: Path) -> dict[str, object]:
+    """Each try says its number; the second waits until `go` is there, the third is the
+    last."""
+    wait = f"until [ -e {folder}/go ]; do sleep 0.02; done"
+    script = (
+        f"echo x >> {folder}/n; n=$(wc -l < {folder}/n); echo begin $n; echo try $n; "
+        f"[ $n != 2 ] || {wait}; exit 1"
+    )
+    return a_job("tries", script, runPolicy={"backoffLimit": 2})
+
+
+@pytest.mark.parametrize(
+    ("query", "now", "later"),
+    [
+        (LogQuery(follow=True, tail=1), ["try 2"], ["begin 3", "try 3"]),
+        (LogQuery(follow=True, previous=True), ["begin 1", "try 1"], ["begin 3", "try 3"]),
+        (LogQuery(follow=True, previous=True, tail=1), ["try 1"], ["begin 3", "try 3"]),
+        (LogQuery(follow=True, tail=0), [], ["begin 3", "try 3"]),
+    ],
+    ids=["tail", "previous", "both", "only what comes"],
+)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_follower_of_the_end_sees_what_it_asked_for_and_the_tries_that_come_after(
+    engine: LocalEngine,
+    tmp_path: Path,
+    query: LogQuery,
+    now: list[str],
+    later: list[str],
+    resumed: bool,
+) -> None:
+    submit(engine, a_job_at_its_second_try(tmp_path))
+    eventually(lambda: "try 2" in texts(engine.logs("default", "tries", LogQuery())), "the second")
+    stream = engine.logs("default", "tries", query)
+    batch = next(stream)
+    assert [line.text for line in batch.lines] == now
+    (tmp_path / "go").touch()
+    if resumed:  # as a door does whose connection broke
+        wait_for(engine, "tries", Phase.FAILED)
+        stream = engine.logs("default", "tries", replace(query, after=batch.after, tail=None))
+    assert texts(stream) == later
 
 
 def test_one_replica_can_be_chosen(engine: LocalEngine) -> None:

@@ -286,6 +286,22 @@ def test_a_working_directory_that_is_not_there_is_a_problem_unless_it_is_mounted
     assert run_of(pod, tmp_path).containers[0].cwd == "/no/such/code/here"
 
 
+@pytest.mark.parametrize("working_dir", [None, "sub"])
+def test_a_job_directory_that_is_not_there_is_blamed_on_the_option_that_named_it(
+    tmp_path: Path, working_dir: str | None
+) -> None:
+    container = {"workingDir": working_dir} if working_dir else {}
+    gone = tmp_path / "gone"
+    (message,) = problems_of(a_pod(container), gone).values()
+    assert set(problems_of(a_pod(container), gone)) == {"--workdir"}
+    assert message.startswith(f"{gone} is not there; name the folder")
+
+
+def test_a_job_directory_that_nobody_needs_may_be_missing(tmp_path: Path) -> None:
+    process = run_of(a_pod({"workingDir": str(tmp_path)}), tmp_path / "gone").containers[0]
+    assert process.cwd == str(tmp_path)
+
+
 def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
     container = {
         "command": None,

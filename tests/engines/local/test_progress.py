@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.job import Phase
+from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.process import PROGRESS_PATH
 from regatta.engines.local.progress_reader import progress_mtime, read_progress
+from tests.engines.local.jobs import a_job, submit, wait_for
 
 SOURCE = str(Path(PROGRESS_PATH).parent.parent)
 
@@ -164,8 +167,12 @@ def write(folder: Path, *lines: object) -> None:
     (folder / "progress.jsonl").write_text(text)
 
 
+#: In 2027.
+BEGINNING = 1_800_000_000.0
+
+
 def a_record(step: int, at: float, total: int | None = 100) -> dict[str, object]:
-    return {"step": step, "total": total, "metrics": {"loss": 1.0}, "at": at}
+    return {"step": step, "total": total, "metrics": {"loss": 1.0}, "at": BEGINNING + at}
 
 
 def test_the_last_report_counts_and_the_pace_tells_the_time_left(tmp_path: Path) -> None:
@@ -174,7 +181,7 @@ def test_the_last_report_counts_and_the_pace_tells_the_time_left(tmp_path: Path)
     assert progress is not None
     assert (progress.step, progress.total, progress.metrics) == (20, 100, {"loss": 1.0})
     assert progress.at is not None
-    assert progress.at.timestamp() == 1005.0
+    assert progress.at.timestamp() == BEGINNING + 1005.0
     assert progress.eta_seconds == pytest.approx(40.0)
 
 
@@ -190,6 +197,46 @@ def test_a_torn_line_is_passed_over(tmp_path: Path) -> None:
     progress = read_progress(tmp_path)
     assert progress is not None
     assert progress.step == 10
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"step": 10**400},
+        {"step": -(10**30)},
+        {"total": 2**53 + 1},
+        {"at": 1e18},
+        {"at": -5.0},
+        {"at": "soon"},
+    ],
+)
+def test_a_report_beyond_reason_is_passed_over(tmp_path: Path, nonsense: dict[str, object]) -> None:
+    write(tmp_path, a_record(10, 1.0), a_record(20, 2.0) | nonsense)
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert progress.step == 10
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "9" * 400])
+def test_a_metric_that_is_no_finite_number_is_passed_over(tmp_path: Path, number: str) -> None:
+    torn = json.dumps(a_record(20, 2.0)).replace('"loss": 1.0', f'"loss": {number}')
+    write(tmp_path, a_record(10, 1.0), torn)
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert progress.step == 10
+
+
+@pytest.mark.parametrize(
+    "nonsense", [{"at": 1e18}, {"step": 10**400, "total": 10**401}], ids=["time", "numbers"]
+)
+def test_a_job_that_reports_nonsense_completes_all_the_same(
+    engine: LocalEngine, tmp_path: Path, nonsense: dict[str, object]
+) -> None:
+    write(tmp_path, a_record(1, 1.0) | nonsense)
+    script = f"sleep 0.3; cat {tmp_path}/progress.jsonl > $REGATTA_PROGRESS"
+    submit(engine, a_job("boast", script))
+    job = wait_for(engine, "boast", Phase.COMPLETED)
+    assert job.status.progress is None
 
 
 def test_without_a_total_there_is_no_time_left(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -76,9 +78,40 @@ def test_a_killed_supervisor_is_lost_and_its_processes_are_swept(pod: Pod) -> No
     assert state.exit is not None
     assert (state.exit.code, state.exit.reason) == (None, "SupervisorLost")
     assert alive(orphan)
-    assert pod.runtime.sweep(spec.run_id) == 3  # the shell and both sleepers
+    assert pod.runtime.sweep(spec.run_id, pod.run) == 3  # the shell and both sleepers
     assert not alive(orphan)
-    assert pod.runtime.sweep(spec.run_id) == 0
+    assert pod.runtime.sweep(spec.run_id, pod.run) == 0
+
+
+def test_processes_without_an_environment_are_swept_too(pod: Pod) -> None:
+    say = "echo up; echo $$; sleep 600 & wait"
+    beside = f"env -i sh -c '{say}' & env -i setsid sh -c '{say}' & exec env -i sh -c '{say}'"
+    spec = pod.start(shell(beside), shell(f"exec env -i sh -c '{say}'", name="second"))
+    eventually(lambda: pod.texts().count("up") == 3)
+    eventually(lambda: "[second] up" in pod.texts())
+    os.kill(supervisor_of(pod), signal.SIGKILL)
+    pod.reaches(RunPhase.LOST)
+    shells = [int(text.split()[-1]) for text in pod.texts() if text[-1].isdigit()]
+    assert len(shells) == 4
+    assert all(alive(pid) for pid in shells)
+    assert pod.runtime.sweep(spec.run_id, pod.run) == 8  # each shell and its sleeper
+    assert not any(alive(pid) for pid in shells)
+
+
+def test_a_sweep_never_hits_a_process_that_only_has_the_number_of_one(pod: Pod) -> None:
+    spec = pod.start(shell("exec sleep 600"))
+    pod.reaches(RunPhase.RUNNING)
+    os.kill(supervisor_of(pod), signal.SIGKILL)
+    pod.reaches(RunPhase.LOST)
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as stranger:
+        state = json.loads((pod.run / "state.json").read_text())
+        assert list(state["sessions"]) == [str(state["child"])]
+        # As if the number had been given out again.
+        state["sessions"][str(stranger.pid)] = state["sessions"][str(state["child"])] - 100
+        (pod.run / "state.json").write_text(json.dumps(state))
+        assert pod.runtime.sweep(spec.run_id, pod.run) == 1
+        assert stranger.poll() is None
+        stranger.kill()
 
 
 def test_a_sweep_leaves_other_runs_alone(new_pod: Callable[[], Pod]) -> None:
@@ -86,8 +119,8 @@ def test_a_sweep_leaves_other_runs_alone(new_pod: Callable[[], Pod]) -> None:
     for pod in (mine, other):
         pod.start(shell("echo up; sleep 600"))
         pod.says("up")
-    mine.runtime.sweep(mine.run_ids[0] + "0")
-    mine.runtime.sweep(mine.run_ids[0])
+    mine.runtime.sweep(mine.run_ids[0] + "0", mine.folder)
+    mine.runtime.sweep(mine.run_ids[0], mine.run)
     mine.ended()
     assert other.state().phase is RunPhase.RUNNING
 

@@ -22,6 +22,7 @@ from regatta.api.job import (
 )
 from regatta.controller.plan import Event, NewEnvironment, NewPod
 from regatta.controller.world import Exit, PodPhase
+from regatta.engines.local.diskfull import DiskFull
 from regatta.engines.local.records import Context, Reservation
 from regatta.engines.local.store import BrokenDatabase, NewerDatabase, Store
 from regatta.engines.local.writes import EVENTS_PER_JOB, Transaction
@@ -220,6 +221,19 @@ def test_events_of_a_job_that_restarts_for_days_are_bounded(store: Store) -> Non
     assert events[-1].message == str(EVENTS_PER_JOB + 49)
 
 
+def test_of_too_many_events_the_newest_are_shown_and_none_is_left_out_on_reading_on(
+    store: Store,
+) -> None:
+    add(store, a_stored_job())
+    with store.write() as tx:
+        for number in range(5):
+            tx.add_event("u1", Event(type="Normal", reason="R", message=str(number)), NOW)
+    newest = store.read.events(None, None, limit=3)
+    assert [event.message for event in newest] == ["2", "3", "4"]
+    first = newest[0].id - 2
+    assert [e.message for e in store.read.events(None, None, first, limit=3)] == ["1", "2", "3"]
+
+
 def test_events_can_be_read_on_from_where_one_was(store: Store) -> None:
     add(store, a_stored_job())
     with store.write() as tx:
@@ -297,3 +311,33 @@ def test_a_file_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path) -
 
     with pytest.raises(BrokenDatabase, match="Restore it from a backup, or move it away"):
         Store(path)
+
+
+def test_the_first_error_is_told_where_sqlite_has_ended_the_transaction_itself(
+    store: Store,
+) -> None:
+    def fail() -> None:
+        with store.write() as tx, tx.savepoint():
+            store._writer.execute("ROLLBACK")  # as SQLite does on a full disk
+            raise sqlite3.OperationalError("out of luck")
+
+    with pytest.raises(sqlite3.OperationalError, match="out of luck"):
+        fail()
+    add(store, a_stored_job("u2", "next"))
+    assert store.read.job("u2") is not None
+
+
+def test_a_full_database_is_told_with_its_folder_and_what_helps(
+    store: Store, tmp_path: Path
+) -> None:
+    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
+    store._writer.execute(f"PRAGMA max_page_count = {pages}")
+
+    def add_many() -> None:
+        for number in range(1000):
+            add(store, a_stored_job(f"u{number}", f"job-{number}"))
+
+    with pytest.raises(DiskFull, match=f"holds {tmp_path} is full.*regatta delete"):
+        add_many()
+    store._writer.execute("PRAGMA max_page_count = 100000")
+    add(store, a_stored_job("after", "after"))

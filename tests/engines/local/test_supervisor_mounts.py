@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from regatta.engines.local.runspec import Mount
@@ -19,6 +22,10 @@ from tests.engines.local.runs import HAS_NAMESPACES, Pod, shell
 pytestmark = pytest.mark.skipif(
     not HAS_NAMESPACES, reason="this machine gives neither mount nor user namespaces to this user"
 )
+
+NOT_ROOT = 65534 if os.getuid() == 0 else None
+TRY = ["unshare", "--user", "--mount", "true"]
+ANYBODY_MAY = subprocess.run(TRY, check=False, user=NOT_ROOT, group=NOT_ROOT).returncode == 0
 
 
 @pytest.fixture
@@ -121,6 +128,65 @@ def test_what_cannot_be_mounted_names_the_path_and_the_option_that_helps(
     assert (state.exit.code, state.exit.reason) == (126, "CannotMount")
     assert str(tmp_path / "gone") in state.exit.message
     assert "--volume train-data=" in state.exit.message
+
+
+def as_anybody(*mounts: Mount, look: str) -> subprocess.CompletedProcess[str]:
+    """What a program sees of these mounts that is not root's, whoever runs the tests."""
+    program = (
+        "import ctypes, encodings.ascii, json, os, sys; sys.path.append(sys.argv[1])\n"
+        "from supervisor import mounts, linux\n"
+        "if os.getuid() == 0:\n"
+        "    os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "    ctypes.CDLL(None).prctl(4, 1)  # dumpable again, as after an exec\n"
+        "mounts.apply(json.loads(sys.argv[2]))\n"
+        "os.execv('/bin/sh', ['sh', '-c', sys.argv[3]])"
+    )
+    local = Path(sys.modules["regatta.engines.local"].__path__[0])
+    wanted = msgspec.json.encode(mounts).decode()
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, str(local), wanted, look],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def anybodys() -> Iterator[Path]:
+    """A folder that everybody may look into: `data`, and `closed`, which nobody may write to."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        place = Path(folder)
+        place.chmod(0o755)
+        (place / "data").mkdir()
+        (place / "data" / "part-0").write_text("hello\n")
+        (place / "closed" / "inside").mkdir(parents=True)
+        (place / "closed" / "inside" / "deep").write_text("deep\n")
+        (place / "closed" / "file").write_text("file\n")
+        (place / "closed" / "file").chmod(0o444)
+        (place / "closed" / "link").symlink_to("file")
+        (place / "closed").chmod(0o555)
+        yield place
+        (place / "closed").chmod(0o755)
+
+
+@pytest.mark.skipif(not ANYBODY_MAY, reason="user namespaces are root's only on this machine")
+@pytest.mark.parametrize("inside", ["", "/new", "/new/deeper"])
+def test_anybody_can_have_a_volume_in_a_folder_they_may_not_write_to(
+    anybodys: Path, inside: str
+) -> None:
+    closed = anybodys / "closed"
+    mounts = (
+        Mount(source=str(anybodys / "data"), target=f"{closed}/mnt{inside}"),
+        Mount(source=str(anybodys / "data" / "part-0"), target=f"{closed}/conf"),
+    )
+    look = (
+        f"cd {closed}; cat mnt{inside}/part-0 conf inside/deep file link; readlink link; "
+        "ls; echo x > file"
+    )
+    done = as_anybody(*mounts, look=look)
+    seen = ["hello", "hello", "deep", "file", "file", "file"]
+    assert done.stdout.split() == [*seen, "conf", "file", "inside", "link", "mnt"]
+    assert "denied" in done.stderr  # what one may not write to stays so
+    left = sorted(os.listdir(closed))
+    assert left == ["file", "inside", "link"]  # the machine's own is as it was
 
 
 def test_anybody_can_have_a_view_of_their_own(data: Path, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from regatta.engines.local.scheduler import decide
 from regatta.engines.local.writes import Transaction
 
 NO_PORTS = "waits for free ports: every block is reserved by jobs ahead of it"
+WAITS_FOR_REPLACED = "waits for the job it replaces to end"
 
 
 class Bound(Enum):
@@ -92,6 +93,7 @@ def schedule(
     """
     changed: set[str] = set()
     queue = []
+    ending = ledger.names_still_ending()
     for entry in ledger:
         if not entry.waits:
             if entry.wanted is not None and entry.shape != entry.wanted:
@@ -106,6 +108,11 @@ def schedule(
                     changed.add(entry.uid)
                 continue
             changed.add(entry.uid)
+        if (entry.namespace, entry.name) in ending:
+            # Two trainings of one name would write the same checkpoints.
+            if tx.set_waiting(entry.uid, WAITS_FOR_REPLACED):
+                changed.add(entry.uid)
+            continue
         queue.append(entry)
     if not queue:
         return changed, False

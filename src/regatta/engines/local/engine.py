@@ -40,6 +40,7 @@ from regatta.engines.local import submitting
 from regatta.engines.local.apply import delete_pod, mark_deleting, stop_pod
 from regatta.engines.local.binding import last_reserved, next_free, reserve_places, scatter
 from regatta.engines.local.clock import Clock, SystemClock
+from regatta.engines.local.diskfull import DiskFull
 from regatta.engines.local.following import read_logs
 from regatta.engines.local.home import Home, lock_home
 from regatta.engines.local.ledger import places_needed
@@ -126,7 +127,10 @@ class LocalEngine:
         return submitting.prepare(submission, self._machine, where, self._clock.now())
 
     def _make_room(self, tx: Transaction, job: Job, replace_live: bool) -> str:
-        """A finished job gives its name up and stays for its logs; a live one only if asked to."""
+        """A finished job gives its name up and stays for its logs; a live one only if asked to.
+
+        Whatever of it still runs is ended, and the new job waits for that (`schedule`).
+        """
         old = tx.job_named(job.namespace, job.name)
         if old is None:
             return ""
@@ -134,6 +138,10 @@ class LocalEngine:
             if not replace_live:
                 raise name_is_taken(old.job)
             _change_policy(tx, old.job, abort=True)
+        else:
+            # Servers that ran on: under a name that is another job's, nobody could end them.
+            for pod in tx.pods(old.uid):
+                stop_pod(tx, pod, self._clock.now().wall)
         tx.supersede(old.uid)
         for uid in tx.history(job.namespace, job.name)[HISTORY:]:
             stale = tx.job(uid)
@@ -201,6 +209,15 @@ class LocalEngine:
 
     def delete(self, namespace: str, name: str) -> None:
         """With its records and logs, and those of jobs it replaced; what runs is ended first."""
+        try:
+            uids = self._mark_deleting(namespace, name)
+        except DiskFull:
+            self._store.reserve.spend()
+            uids = self._mark_deleting(namespace, name)
+        self._loop.look_at(*uids)
+        self._wait_until_gone(uids[0])
+
+    def _mark_deleting(self, namespace: str, name: str) -> builtins.list[str]:
         now = self._clock.now().wall
         with self._store.write() as tx:
             record = self._find(tx, namespace, name)
@@ -213,8 +230,7 @@ class LocalEngine:
                 mark_deleting(tx, doomed.job, now)
                 for pod in tx.pods(uid):
                     delete_pod(tx, pod, now)
-        self._loop.look_at(*uids)
-        self._wait_until_gone(record.uid)
+        return uids
 
     def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         def change(tx: Transaction, record: JobRecord) -> None:

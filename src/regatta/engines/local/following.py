@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from contextlib import closing
+from itertools import dropwhile
 
 from msgspec.structs import replace
 
@@ -24,34 +26,50 @@ SIGN_OF_LIFE = 1.0
 def read_logs(home: Home, store: Store, record: JobRecord, query: LogQuery) -> Iterator[LogBatch]:
     """Implements `Engine.logs` for one job, whatever becomes of its name meanwhile."""
     pods = _chosen(store.read, record, query)
+    wanted = pods
     if query.previous:
-        pods, query = _previous(pods, query)
+        wanted, query = _previous(pods, query)
+    first = _resumed(pods, query) if query.after else _first(wanted, query)
     reader = LogReader(query)
-    known: set[str] = set()
+    for pod in first:
+        reader.add(_log_of(home, pod))
+    if not query.follow:
+        return _then_close(reader, reader.read_more(ended=True))
+    shown = {pod.uid for pod in first}
+    for pod in _from(pods, shown):
+        if pod.uid not in shown:
+            reader.pass_over(_log_of(home, pod))
+    # Told from the start: whoever resumes before a line came must leave out the same ones.
+    position = query.after | reader.positions()
+    known = {pod.uid for pod in pods}
 
-    def add(more: list[PodRecord]) -> None:
-        for pod in more:
+    def add_new() -> None:
+        present = store.read.job(record.uid)
+        for pod in _chosen(store.read, present, query) if present is not None else ():
             if pod.uid not in known:
                 known.add(pod.uid)
-                folder = home.pod(pod.job_uid, pod.uid)
-                reader.add(PodLog(uid=pod.uid, label=f"{pod.role}-{pod.index}", folder=folder))
+                reader.add(_log_of(home, pod), late=True)
 
-    add(_first(pods, query))
-    return _follow(store, record.uid, query, reader, add) if query.follow else _once(reader)
+    return _then_close(reader, _follow(store, record.uid, reader, position, add_new))
 
 
-def _once(reader: LogReader) -> Iterator[LogBatch]:
-    yield from reader.read_more(ended=True)
+def _log_of(home: Home, pod: PodRecord) -> PodLog:
+    folder = home.pod(pod.job_uid, pod.uid)
+    return PodLog(uid=pod.uid, label=f"{pod.role}-{pod.index}", folder=folder)
+
+
+def _then_close(reader: LogReader, batches: Iterator[LogBatch]) -> Iterator[LogBatch]:
+    with closing(reader):
+        yield from batches
 
 
 def _follow(
     store: Store,
     uid: str,
-    query: LogQuery,
     reader: LogReader,
-    add: Callable[[list[PodRecord]], None],
+    position: dict[str, str],
+    add_new: Callable[[], None],
 ) -> Iterator[LogBatch]:
-    position = dict(query.after)
     pause, quiet_since = SOONEST, time.monotonic()
     version = -1
     ended = False
@@ -62,8 +80,7 @@ def _follow(
             version = now
             record = store.read.job(uid)
             ended = record is None or _is_over(store.read, record)
-            if record is not None:
-                add(_later(_chosen(store.read, record, query), query))
+            add_new()
         came = False
         for batch in reader.read_more(ended=ended):
             came = True
@@ -94,19 +111,19 @@ def _chosen(read: Queries, record: JobRecord, query: LogQuery) -> list[PodRecord
 
 def _first(pods: list[PodRecord], query: LogQuery) -> list[PodRecord]:
     """Whole stories for followers; otherwise the latest pod of each replica."""
-    if query.after:
-        return _later(pods, query)
     if query.follow and query.tail is None:
         return pods
     return [newest[0] for newest in reversed(latest_per_replica(pods).values())]
 
 
-def _later(pods: list[PodRecord], query: LogQuery) -> list[PodRecord]:
-    """On resuming: those that were being read, and all that came after the first of them."""
-    if not query.after:
-        return pods
-    places = [number for number, pod in enumerate(pods) if pod.uid in query.after]
-    return pods[places[0] :] if places else pods
+def _resumed(pods: list[PodRecord], query: LogQuery) -> list[PodRecord]:
+    """Those that were being read, and all that came after the first of them."""
+    return _from(pods, query.after) or pods
+
+
+def _from(pods: list[PodRecord], uids: Container[str]) -> list[PodRecord]:
+    """From the first of these on."""
+    return list(dropwhile(lambda pod: pod.uid not in uids, pods))
 
 
 def _previous(pods: list[PodRecord], query: LogQuery) -> tuple[list[PodRecord], LogQuery]:

@@ -6,6 +6,7 @@ and all of it can be rebuilt.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -19,6 +20,7 @@ from regatta.engines.local.scheduler import Gang, Holder, Need, gang_need, prior
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
+    namespace: str
     name: str
     priority: int
     queued: int
@@ -93,6 +95,11 @@ class Ledger:
             self._entries[record.uid] = entry
         return entry
 
+    def names_still_ending(self) -> frozenset[tuple[str, str]]:
+        """Names with two jobs here: the present one, and one it replaced that still runs."""
+        names = Counter((entry.namespace, entry.name) for entry in self)
+        return frozenset(name for name, jobs in names.items() if jobs > 1)
+
     def held(self) -> Need:
         total = Need()
         for entry in self:
@@ -112,6 +119,7 @@ def entry_of(record: JobRecord, pods: Iterable[PodRecord], reserved: bool = True
     policy = job.spec.scheduling_policy
     return Entry(
         uid=job.uid,
+        namespace=job.namespace,
         name=job.name,
         priority=priority_of(policy.priority_class if policy else ""),
         queued=record.queued,

@@ -116,9 +116,9 @@ def _record(segment: Segment, line: bytes, start: int, end: int) -> Record | Non
 
 
 def tail_start(
-    segments: list[Segment], lines: int, counts: Callable[[Record], bool]
+    segments: list[Segment], lines: int, wanted: Callable[[list[Record]], list[Record]]
 ) -> Position | None:
-    """Where the last so many lines begin; `counts` says which are wanted. None: at the start."""
+    """Where the last so many lines begin, of those that are wanted. None: at the start."""
     if lines <= 0:
         return _end(segments)
     starts: list[Position] = []
@@ -126,7 +126,7 @@ def tail_start(
         size = _size(segment)
         here: list[Position] = []
         for length in (_CHUNK, size):  # mostly the end of the last segment is enough
-            here = _line_starts(segment, size, length, counts)
+            here = _line_starts(segment, size, length, wanted)
             if len(here) + len(starts) >= lines or length >= size:
                 break
         starts = here + starts
@@ -136,7 +136,7 @@ def tail_start(
 
 
 def _line_starts(
-    segment: Segment, size: int, length: int, counts: Callable[[Record], bool]
+    segment: Segment, size: int, length: int, wanted: Callable[[list[Record]], list[Record]]
 ) -> list[Position]:
     """Beginnings of wanted lines in the last `length` bytes."""
     skipped = max(0, size - length)
@@ -148,7 +148,7 @@ def _line_starts(
         records = list(read_records(segment, segment.start + skipped))
     except FileNotFoundError:
         return []
-    return [r.start for r in records if not r.continues and counts(r)]
+    return [record.start for record in wanted([r for r in records if not r.continues])]
 
 
 def _size(segment: Segment) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import compress, islice
 from pathlib import Path
 
 import msgspec
 
 from regatta.engines.base import EngineError, LogBatch, LogLine, LogQuery
+from regatta.engines.local.grep import Matcher
 from regatta.engines.local.logfiles import (
     Position,
     Record,
@@ -25,6 +26,8 @@ BATCH = 500
 LONGEST_LINE = 64 * 1024
 #: A line without an end is shown after this; until then its end may still come.
 PATIENCE = timedelta(seconds=1)
+#: After the end of any log.
+BEYOND = Position(run=2**31)
 #: The stream of remarks that are not the program's.
 REMARK = "regatta"
 
@@ -48,8 +51,15 @@ class _Cursor(msgspec.Struct):
     quiet_about_loss: bool = False
 
 
-#: A line to show, or None for one that was passed over, and where its pod's log goes on.
-_Step = tuple[str, LogLine | None, _Cursor, Position]
+class _Step(msgspec.Struct):
+    at: str
+    #: To show; None for one that was passed over.
+    line: LogLine | None
+    cursor: _Cursor
+    #: Where its pod's log goes on.
+    position: Position
+    #: A remark on what is missing: no pattern hides it.
+    lost: bool = False
 
 
 class LogReader:
@@ -62,31 +72,30 @@ class LogReader:
         self._cursors: list[_Cursor] = []
         self._begun = False
         self._since = "" if query.since is None else _timestamp(query.since)
-        try:
-            self._pattern = None if query.grep is None else re.compile(query.grep)
-        except re.error as error:
-            raise EngineError(
-                f"grep: {query.grep!r} is not a regular expression ({error}); "
-                "write a backslash before characters such as ( [ * to mean them as they are"
-            ) from None
+        self._matcher = None if query.grep is None else Matcher(query.grep)
         self._after = {uid: _parse(uid, text) for uid, text in query.after.items()}
 
-    def add(self, pod: PodLog) -> None:
+    def add(self, pod: PodLog, *, late: bool = False) -> None:
+        """`late`: it came after the reader began, so all of it is new."""
+        late = late or self._begun
         cursor = _Cursor(pod)
-        if self._query.previous:
+        if self._query.previous and not late:
             cursor.instance = _previous_instance(list_segments(pod.folder))
             cursor.quiet_about_loss = True
         if pod.uid in self._after:
             cursor.position = self._after[pod.uid]
-        elif self._query.tail is not None and not self._after and not self._begun:
-            # A pod that comes later is new from its first line on.
+        elif self._query.tail is not None and not self._after and not late:
             segments = _wanted(list_segments(pod.folder), cursor)
-            cursor.position = tail_start(segments, self._query.tail, self._counts)
+            cursor.position = tail_start(segments, self._query.tail, self._only_wanted)
             cursor.quiet_about_loss = True
         elif self._since:
             cursor.position = _start_since(_wanted(list_segments(pod.folder), cursor), self._since)
             cursor.quiet_about_loss = True
         self._cursors.append(cursor)
+
+    def pass_over(self, pod: PodLog) -> None:
+        """Nothing of it is wanted; whoever resumes from our positions knows it too."""
+        self._cursors.append(_Cursor(pod, position=BEYOND))
 
     def read_more(self, *, ended: bool = False) -> Iterator[LogBatch]:
         """Batches of at most 500 lines. `ended`: nothing more will be written, so also give an
@@ -94,19 +103,24 @@ class LogReader:
         self._begun = True
         lines: list[LogLine] = []
         steps = heapq.merge(
-            *(self._steps(cursor, ended) for cursor in self._cursors), key=lambda step: step[0]
+            *(self._steps(cursor, ended) for cursor in self._cursors), key=lambda step: step.at
         )
-        for _, line, cursor, position in steps:
-            cursor.position = position
-            if line is not None:
-                lines.append(line)
-                if len(lines) == BATCH:
-                    yield LogBatch(tuple(lines), self._positions())
-                    lines = []
+        while some := list(islice(steps, BATCH)):
+            for step in self._matching(some):
+                step.cursor.position = step.position
+                if step.line is not None:
+                    lines.append(step.line)
+                    if len(lines) == BATCH:
+                        yield LogBatch(tuple(lines), self.positions())
+                        lines = []
         if lines:
-            yield LogBatch(tuple(lines), self._positions())
+            yield LogBatch(tuple(lines), self.positions())
 
-    def _positions(self) -> dict[str, str]:
+    def close(self) -> None:
+        if self._matcher is not None:
+            self._matcher.close()
+
+    def positions(self) -> dict[str, str]:
         # A pod that nothing was read of yet is named too: left out, it would look like one of an
         # earlier attempt that the reader is done with.
         return {c.pod.uid: str(c.position or Position()) for c in self._cursors}
@@ -161,21 +175,35 @@ class LogReader:
         # The end of a line whose beginning was shown already; often there is nothing more to say.
         nothing = not text and first.continues
         line: LogLine | None = None
-        if not nothing and first.at >= self._since and self._matches(text):
+        if not nothing and first.at >= self._since:
             line = LogLine(cursor.pod.label, first.at, first.stream, text)
-        return first.at, line, cursor, last.end
+        return _Step(first.at, line, cursor, last.end)
 
     def _remark(self, cursor: _Cursor, lost: _Lost) -> _Step:
         at = next((r.at for r in _first_records(lost.segment)), _timestamp(datetime.now(UTC)))
         text = f"{_amount(lost.size)} of this log were rotated away before this line"
         line = LogLine(cursor.pod.label, at, REMARK, text)
-        return at, line if at >= self._since else None, cursor, lost.segment.beginning
+        shown = line if at >= self._since else None
+        return _Step(at, shown, cursor, lost.segment.beginning, lost=True)
 
-    def _counts(self, record: Record) -> bool:
-        return record.at >= self._since and self._matches(record.text.decode("utf-8", "replace"))
+    def _matching(self, steps: list[_Step]) -> list[_Step]:
+        """Lines without the pattern become passed over."""
+        if self._matcher is not None:
+            asked = [(step, step.line.text) for step in steps if step.line and not step.lost]
+            found = self._matcher.matches([text for _, text in asked])
+            for (step, _), matches in zip(asked, found, strict=True):
+                step.line = step.line if matches else None
+        return steps
 
-    def _matches(self, text: str) -> bool:
-        return self._pattern is None or self._pattern.search(text) is not None
+    def _only_wanted(self, records: list[Record]) -> list[Record]:
+        recent = [record for record in records if record.at >= self._since]
+        if self._matcher is None:
+            return recent
+        found: list[bool] = []
+        for start in range(0, len(recent), BATCH):
+            some = recent[start : start + BATCH]
+            found += self._matcher.matches([r.text.decode("utf-8", "replace") for r in some])
+        return list(compress(recent, found))
 
 
 class _Lost(msgspec.Struct, frozen=True):

@@ -36,6 +36,7 @@ from regatta.engines.local.runspec import RunSpec, run_folder
 from regatta.engines.local.runtime import RunPhase, RunState, Runtime
 from regatta.engines.local.store import Store
 from regatta.engines.local.timers import Timers
+from regatta.engines.local.volumes import remove_scratch
 from regatta.engines.local.writes import Transaction
 
 log = logging.getLogger(__name__)
@@ -83,6 +84,8 @@ class Loop:
         #: Jobs removed in this transaction, and removed jobs whose folders are still there.
         self._removed: set[str] = set()
         self._rubbish: set[str] = set()
+        #: Runs whose end was written in this transaction.
+        self._ended_runs: list[Path] = []
         self._thread = threading.Thread(target=self._run, name="regatta-engine", daemon=True)
 
     # Called from other threads
@@ -170,6 +173,7 @@ class Loop:
             return
         self._todo.clear()
         self._removed.clear()
+        self._ended_runs.clear()
         ended: list[str] = []
         with self._store.write() as tx:
             for pod_uid, state in news:
@@ -178,6 +182,7 @@ class Loop:
             # With every write, so that no recorded time is ever ahead of the clock.
             tx.set_counter("awake", now.awake)
         self._processes.forget(ended)
+        remove_scratch(self._ended_runs)
         self._rubbish |= self._removed
         self._carry_out()
 
@@ -318,6 +323,7 @@ class Loop:
             self._heartbeats.look([(pod.job_uid, folder)], now.awake)
             self._heartbeats.forget_run(pod.job_uid, folder)
             ended.append(pod.uid)
+            self._ended_runs.append(folder)
         else:
             started = state.phase is RunPhase.RUNNING and not state.in_init
             phase = PodPhase.RUNNING if started else PodPhase.STARTING
@@ -352,6 +358,7 @@ class Loop:
             shutil.rmtree(self._home.job(uid), ignore_errors=True)
             if not self._home.job(uid).exists():
                 self._rubbish.discard(uid)
+                self._store.reserve.keep()
 
     def _build(self, pod: PodRecord) -> RunSpec:
         return build_pod_run(self._store.read, pod, self._folder(pod))

@@ -265,16 +265,25 @@ class _Builder:
 
     def _working_directory(self, container: dict[str, Any], path: str, mounts: list[Mount]) -> str:
         wanted = container.get("workingDir") or ""
-        directory = os.path.normpath(os.path.join(self._context.directory, wanted))
+        base = self._context.directory
+        directory = os.path.normpath(os.path.join(base, wanted))
         seen = any(
             directory == mount.target or directory.startswith(mount.target + "/")
             for mount in mounts
         )
-        if not seen and not os.path.isdir(directory):
+        if seen or os.path.isdir(directory):
+            return directory
+        if not os.path.isabs(wanted) and not os.path.isdir(base):
+            self._refuse(
+                "--workdir",
+                f"{base} is not there; name the folder that holds the program, "
+                "or leave it out to run where the job file is",
+            )
+        else:
             self._refuse(
                 f"{path}.workingDir",
                 f"{directory} is not there; leave it out to run in the job's directory "
-                f"({self._context.directory}), or mount a volume at it",
+                f"({base}), or mount a volume at it",
             )
         return directory
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -14,11 +16,23 @@ from regatta.engines.local.runspec import PROGRESS_FILE
 _TAIL = 16 * 1024
 
 
+#: What is beyond these is no report but a mistake, and no program of ours could count with it.
+_Count = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+_Number = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+_Moment = Annotated[
+    float,
+    msgspec.Meta(
+        ge=datetime(2000, 1, 1, tzinfo=UTC).timestamp(),
+        lt=datetime(2200, 1, 1, tzinfo=UTC).timestamp(),
+    ),
+]
+
+
 class _Record(msgspec.Struct):
-    step: int
-    at: float
-    total: int | None = None
-    metrics: dict[str, float] = {}
+    step: _Count
+    at: _Moment
+    total: _Count | None = None
+    metrics: dict[str, _Number] = {}
 
 
 _decode = msgspec.json.Decoder(_Record).decode

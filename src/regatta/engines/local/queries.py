@@ -143,17 +143,21 @@ class Queries:
     def events(
         self, namespace: str | None, name: str | None, after: int = 0, limit: int = 10_000
     ) -> list[EventView]:
+        """In order. Where there are more: the newest, or with `after` those that follow it."""
+        newest = not after
         rows = self._rows(
             "SELECT e.*, j.namespace AS namespace, j.name AS job FROM events e "
             "JOIN jobs j ON j.uid = e.job_uid "
             "WHERE e.id > ?1 AND ((?3 IS NULL AND j.superseded = 0) OR j.uid = ?3 "
             "OR (j.name = ?3 AND j.superseded = 0)) AND (?2 IS NULL OR j.namespace = ?2) "
-            "ORDER BY e.id LIMIT ?4",
+            f"ORDER BY e.id {'DESC' if newest else 'ASC'} LIMIT ?4",
             after,
             namespace,
             name,
             limit,
         )
+        if newest:
+            rows.reverse()
         return [
             EventView(
                 id=row["id"],

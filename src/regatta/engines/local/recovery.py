@@ -44,7 +44,7 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime) -> int:
             for run in _folders(pod / "runs"):
                 runtime.stop(run, 0)
                 _wait_for_end(runtime, run)
-                runtime.sweep(f"{pod.name}/{run.name}")
+                runtime.sweep(f"{pod.name}/{run.name}", run)
         log.info("removing what is left of deleted job %s", folder.name)
         shutil.rmtree(folder, ignore_errors=True)
     return len(strangers)

@@ -105,11 +105,13 @@ def build_runs(
                 prefix = _template_path(job, pod.role)
                 problems += [replace_path(problem, prefix) for problem in error.problems]
     if problems:
-        raise InvalidJob(problems)
+        raise InvalidJob(list(dict.fromkeys(problems)))
     return runs
 
 
 def replace_path(problem: Problem, prefix: str) -> Problem:
+    if problem.path.startswith("--"):
+        return problem  # an option is no place in the file
     path = f"{prefix}.{problem.path}" if problem.path else prefix
     return dataclasses.replace(problem, path=path)
 

@@ -11,7 +11,6 @@ import fcntl
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
@@ -21,6 +20,7 @@ import msgspec
 
 from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
+from regatta.engines.local.leftovers import end_leftovers
 from regatta.engines.local.procfs import Sample, below, boot_id, boot_time, sample, start_time
 from regatta.engines.local.runspec import (
     CLAIM_FILE,
@@ -78,6 +78,8 @@ class _State(msgspec.Struct):
     start_time: int
     boot_id: str
     child: int | None = None
+    #: Start time of each process that the supervisor started, by pid.
+    sessions: dict[int, int] = {}
     in_init: bool = False
     started_at: str = ""
     restarts: int = 0
@@ -194,18 +196,9 @@ class Runtime:
         if pid is not None and _locked(folder):
             tree.kill(pid, signal.SIGTERM)
 
-    def sweep(self, run_id: str) -> int:
-        """Kill every process that carries REGATTA_RUN=run_id; how many there were."""
-        killed: set[int] = set()
-        for _ in range(100):  # a process may fork while it is looked for
-            found = [pid for pid in tree.marked(run_id) if not _is_zombie(pid)]
-            if not found:
-                break
-            for pid in found:
-                tree.kill(pid, signal.SIGKILL)
-            killed.update(found)
-            time.sleep(0.005)
-        return len(killed)
+    def sweep(self, run_id: str, folder: Path) -> int:
+        """Kill every process of a run whose supervisor is gone; how many there were."""
+        return end_leftovers(run_id, _sessions(folder))
 
     def usage(self, folders: Iterable[Path]) -> dict[Path, Usage]:
         """CPU (since the last call, in percent of one core) and resident memory of each run's
@@ -300,6 +293,14 @@ def _living(folder: Path) -> RunState:
     )
 
 
+def _sessions(folder: Path) -> dict[int, int]:
+    try:
+        state = _read_state((folder / STATE_FILE).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return state.sessions if state.boot_id == boot_id() else {}
+
+
 def _exited(folder: Path) -> RunState | None:
     try:
         ended = _read_exit((folder / EXIT_FILE).read_bytes())
@@ -340,11 +341,3 @@ def _from_before_boot(folder: Path) -> bool:
         return words[2] != boot_id()
     # A power cut can leave the file empty; then its time tells.
     return claim.stat().st_mtime < boot_time()
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
-    except OSError:
-        return True

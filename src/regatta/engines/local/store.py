@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 
 from regatta.engines.base import EngineError
+from regatta.engines.local.diskfull import Reserve, telling_a_full_disk
 from regatta.engines.local.queries import Queries
 from regatta.engines.local.writes import Transaction
 
@@ -55,11 +56,13 @@ class Store:
             self._writer.close()
             raise
         self._version = int(Transaction(self._writer).counter("version"))
+        self.reserve = Reserve(path.with_name(path.name + ".reserve"))
+        self.reserve.keep()
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """One transaction. Rolled back when the block raises; not reentrant."""
-        with self._writing:
+        """One transaction. Rolled back when the block raises; not reentrant. Raises DiskFull."""
+        with self._writing, telling_a_full_disk(self._path.parent):
             self._writer.execute("BEGIN IMMEDIATE")
             tx = Transaction(self._writer)
             try:
@@ -69,7 +72,8 @@ class Store:
                 version = int(tx.counter("version"))
                 self._writer.execute("COMMIT")
             except BaseException:
-                self._writer.execute("ROLLBACK")
+                if self._writer.in_transaction:  # SQLite ends it itself when the disk is full
+                    self._writer.execute("ROLLBACK")
                 raise
         if version != self._version:
             with self._changed:

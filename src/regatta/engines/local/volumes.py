@@ -7,6 +7,8 @@ that names the `--volume` which helps. A mount path that already is that directo
 from __future__ import annotations
 
 import os
+import shutil
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -190,6 +192,25 @@ class Volumes:
             f"{server}:{wanted} is not mounted on this machine; mount it "
             f"(mount -t nfs {server}:{wanted} /some/folder), or {_hint(name)}",
         )
+
+
+def remove_scratch(runs: Iterable[Path]) -> threading.Thread | None:
+    """Remove what the emptyDir volumes of ended runs hold: it lives as long as its pod.
+
+    Beside the engine's own work, since a training may leave a million files. Links in it are
+    removed, never followed; other volumes were only shown to the replica, and are not in there.
+    """
+    folders = [run / VOLUMES_FOLDER for run in runs if (run / VOLUMES_FOLDER).is_dir()]
+    if not folders:
+        return None
+
+    def remove() -> None:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    thread = threading.Thread(target=remove, name="regatta-scratch", daemon=True)
+    thread.start()
+    return thread
 
 
 def is_there_already(mount: Mount) -> bool:

@@ -41,10 +41,12 @@ class Transaction(Queries):
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK TO part")
+            if self._connection.in_transaction:  # SQLite ends it itself when the disk is full
+                self._connection.execute("ROLLBACK TO part")
             raise
         finally:
-            self._connection.execute("RELEASE part")
+            if self._connection.in_transaction:
+                self._connection.execute("RELEASE part")
 
     # Counters
 

@@ -266,6 +266,8 @@ class Life:
             "start_time": start_time("self"),
             "boot_id": boot_id(),
             "child": child or None,
+            # Each began a session, by which the engine finds it and what it started.
+            "sessions": {str(pid): start_time(pid) for pid in self._alive} if child else {},
             "in_init": in_init,
             "started_at": self._started_at,
             "restarts": self._restarts,

@@ -3,12 +3,14 @@
 As root a private mount namespace is enough; anybody else gets a user namespace around it in which
 they stay who they are. Mount points that do not exist are made. Where the first missing folder
 would stand in `/` itself, it is made in a private copy of the root (a tmpfs with everything bound
-into it) and the machine's own `/` stays clean; anywhere else an empty folder stays behind, because
-removing it would pull the mount from under another replica that uses the same path.
+into it) and the machine's own `/` stays clean; so it is in a folder that one may not write to.
+Anywhere else an empty folder stays behind, because removing it would pull the mount from under
+another replica that uses the same path.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 
 from . import linux
@@ -84,15 +86,7 @@ def _copy_root() -> None:
     linux.mount(f"/proc/self/fd/{old}", ".old", flags=linux.MS_BIND | linux.MS_REC)
     linux.detach(".old/tmp") if os.path.ismount(".old/tmp") else None
     for entry in entries:
-        source = ".old/" + entry
-        if os.path.islink(source):
-            os.symlink(os.readlink(source), entry)
-        elif os.path.isdir(source):
-            os.mkdir(entry)
-            linux.mount(source, entry, flags=linux.MS_BIND | linux.MS_REC)
-        else:
-            os.close(os.open(entry, os.O_CREAT | os.O_WRONLY))
-            linux.mount(source, entry, flags=linux.MS_BIND)
+        _show(".old/" + entry, entry)
     linux.detach(".old")
     os.rmdir(".old")
     linux.pivot_root(".", ".")
@@ -101,12 +95,51 @@ def _copy_root() -> None:
     os.chdir("/")
 
 
-def _bind(source: str, target: str, read_only: bool) -> None:
+def _copy_folder(folder: str) -> None:
+    """A tmpfs over the folder, in which every entry of it is bound."""
+    entries = sorted(os.listdir(folder))
+    old = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    linux.mount("tmpfs", folder, "tmpfs", data="mode=755")
+    for entry in entries:
+        # What is covered by now is reached through the descriptor.
+        _show(f"/proc/self/fd/{old}/{entry}", f"{folder}/{entry}")
+    os.close(old)
+
+
+def _show(source: str, entry: str) -> None:
+    """One entry of a folder in the folder's copy."""
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), entry)
+    elif os.path.isdir(source):
+        os.mkdir(entry)
+        linux.mount(source, entry, flags=linux.MS_BIND | linux.MS_REC)
+    else:
+        os.close(os.open(entry, os.O_CREAT | os.O_WRONLY))
+        linux.mount(source, entry, flags=linux.MS_BIND)
+
+
+def _make_point(source: str, target: str) -> None:
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     elif not os.path.lexists(target):
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+
+
+def _nearest_folder(path: str) -> str:
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return os.path.realpath(path)
+
+
+def _bind(source: str, target: str, read_only: bool) -> None:
+    try:
+        _make_point(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        _copy_folder(_nearest_folder(target))
+        _make_point(source, target)
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
     if read_only:
         # A bind ignores read-only; and flags that the source has may not be dropped in a user

@@ -12,13 +12,22 @@ UNKILLABLE_SECONDS = 10.0
 
 def parents() -> dict[int, int]:
     """Every process's parent."""
+    return _everybodys(1)
+
+
+def sessions() -> dict[int, int]:
+    """The session that every process is in: the pid of who began it."""
+    return _everybodys(3)
+
+
+def _everybodys(field: int) -> dict[int, int]:
     found: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
                     # The command name may hold spaces and brackets: fields start after the last.
-                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[field])
             except (OSError, IndexError):
                 continue
     return found
