@@ -19,11 +19,13 @@ import msgspec
 from regatta import __version__
 from regatta.client.address import Address, FileLock, ServerFiles
 from regatta.client.client import Client
-from regatta.client.errors import Refused, ServerUnreachable
+from regatta.client.errors import Refused, ServerHangs, ServerUnreachable, Unanswered
 from regatta.client.http import Http
 from regatta.engines.local.home import home_root, open_home
 
 START_SECONDS = 30.0
+#: A server that lives answers at once; on a busy machine it may take a moment, hence several tries.
+HEALTH_SECONDS, HEALTH_TRIES = 2.0, 4
 _PAUSE = 0.02
 
 T = TypeVar("T")
@@ -53,17 +55,42 @@ def answering(files: ServerFiles) -> Address | None:
     """The server that answers now, if there is one.
 
     The port of a server that died may be somebody else's by now, who must not see the token: the
-    answer has to name the process that the address names.
+    answer has to name the process that the address names. Raises `ServerHangs` where that process
+    is still the server and does not answer.
     """
     address = files.read()
     if address is None:
         return None
-    try:
-        health = msgspec.json.decode(Http(address.url, "").request("GET", "/healthz"))
-    except (ServerUnreachable, Refused, msgspec.DecodeError):
-        return None
-    same = isinstance(health, dict) and health.get("pid") == address.pid
-    return address if same else None
+    http = Http(address.url, "")
+    for _ in range(HEALTH_TRIES):
+        try:
+            answer = http.request("GET", "/healthz", timeout=HEALTH_SECONDS)
+            health = msgspec.json.decode(answer)
+        except Unanswered:
+            if _serves(files, address.pid):
+                continue
+            return None  # its successor listens already and does not answer yet
+        except (ServerUnreachable, Refused, msgspec.DecodeError):
+            return None
+        same = isinstance(health, dict) and health.get("pid") == address.pid
+        return address if same else None
+    raise ServerHangs(
+        f"the server (process {address.pid}) runs but does not answer; `kill -9 {address.pid}` "
+        "ends it: its jobs go on, and the next command starts another"
+    )
+
+
+def _serves(files: ServerFiles, pid: int) -> bool:
+    """Whether this process lives and the server's lock is held.
+
+    Asked in this order: taking the lock for a moment could turn away a server that just starts.
+    """
+    if not Path(f"/proc/{pid}").exists():
+        return False
+    lock = FileLock(files.server_lock)
+    free = lock.take()
+    lock.release()
+    return not free
 
 
 def start_server(files: ServerFiles) -> Address:

@@ -13,10 +13,11 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from regatta.api.problems import Problem
-from regatta.client.errors import ClientError, Refused, ServerUnreachable
+from regatta.client.errors import ClientError, Refused, ServerUnreachable, Unanswered
 from regatta.client.sse import ServerEvent, parse
 
-#: A submit may import the training environment first; nothing else takes long.
+#: A submit may import the training environment first (within a budget of its own, well below
+#: this); nothing else takes long.
 REQUEST_SECONDS = 120.0
 #: The server sends a heartbeat every 3 seconds; silence much longer means it is gone.
 SILENCE_SECONDS = 15.0
@@ -44,10 +45,21 @@ class Http:
         self._token = token
 
     def request(
-        self, method: str, path: str, *, query: Query | None = None, body: object = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: object = None,
+        timeout: float = REQUEST_SECONDS,
     ) -> bytes:
-        with closing(self._connect(REQUEST_SECONDS)) as connection:
-            return self._send(connection, method, path, query, body).read()
+        """Raises `Unanswered` where the request went out and the answer did not come whole."""
+        with closing(self._connect(timeout)) as connection:
+            response = self._send(connection, method, path, query, body)
+            try:
+                return response.read()
+            except (OSError, http.client.HTTPException) as broken:
+                raise Unanswered(f"the answer of {self.url} was cut off: {broken}") from broken
 
     def events(
         self, path: str, *, query: Query | None = None, last_id: str = ""
@@ -83,15 +95,19 @@ class Http:
             payload = msgspec.json.encode(body)
             headers["Content-Type"] = "application/json"
         try:
+            connection.connect()
+        except (OSError, http.client.HTTPException) as broken:
+            raise ServerUnreachable(f"no server answers at {self.url}: {broken}") from broken
+        try:
             connection.request(method, self._prefix + path + _written(query), payload, headers)
             response = connection.getresponse()
         except TimeoutError as slow:
-            raise ServerUnreachable(
+            raise Unanswered(
                 f"the server at {self.url} did not answer in time; its log may say why "
                 "(`regatta server status` names it)"
             ) from slow
         except (OSError, http.client.HTTPException) as broken:
-            raise ServerUnreachable(f"no server answers at {self.url}: {broken}") from broken
+            raise Unanswered(f"no server answers at {self.url}: {broken}") from broken
         if response.status >= 400:
             raise refused(response.status, response.read())
         return response
