@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from tests.doors import Regatta, shell_job
+from tests.doors import Regatta, eventually, shell_job
 
 CASES = {
     "a verb that does not exist": (["lgos"], 2, "did you mean `logs`?"),
@@ -86,6 +88,42 @@ def test_wait_gives_up_after_its_timeout(regatta: Regatta, name: str) -> None:
 
     assert said.code == 124
     assert "was not finished within 0.3 s; it is Suspended" in said.err
+
+
+@pytest.mark.parametrize("waiting", ["submit --wait", "wait"])
+def test_a_job_that_was_replaced_is_not_waited_for_under_its_name(
+    regatta: Regatta, name: str, waiting: str
+) -> None:
+    first = regatta.write(shell_job(name, "sleep 1000"), f"{name}.yaml")
+    if waiting == "wait":
+        regatta("submit", first)
+    waits = regatta.start(*waiting.split(), first if waiting != "wait" else name)
+    try:
+        eventually(lambda: regatta("wait", name, "--for", "running").code == 0, "the first job")
+        if waiting == "wait":
+            time.sleep(1)  # until it has seen the first one; nothing tells when
+        assert regatta("submit", "-", "--replace", stdin=shell_job(name)).code == 0
+        _, err = waits.communicate(timeout=60)
+    finally:
+        waits.kill()
+
+    assert waits.returncode == 4, err
+    assert "was replaced by another of the same name meanwhile" in err
+
+
+def test_waiting_until_a_job_is_deleted_ends_when_another_took_its_name(
+    regatta: Regatta, name: str
+) -> None:
+    submitted = shell_job(name, runPolicy={"suspend": True})
+    regatta("submit", "-", stdin=submitted)
+    waits = regatta.start("wait", name, "--for", "deleted")
+    try:
+        time.sleep(1)  # until it has seen the first one; nothing tells when
+        assert regatta("submit", "-", "--replace", stdin=submitted).code == 0
+        assert waits.wait(60) == 0
+    finally:
+        waits.kill()
+        waits.communicate()
 
 
 def test_waiting_for_what_cannot_come_any_more_ends_with_the_result(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from regatta.api.job import Job, Phase
 from regatta.cli.loglines import LogPrinter
-from regatta.cli.outcomes import BY_PHASE, Exit, Stop
+from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.overview import left_running, summary_lines
 from regatta.cli.rows import handle, phase_of
 from regatta.cli.settings import Settings
@@ -75,11 +75,7 @@ class Attached:
     def _changed(self, job: Job) -> None:
         if job.uid != self._job.uid:
             self._screen.clear()
-            raise Stop(
-                Exit.CONFLICT,
-                f"job {job.name} was replaced by another of the same name meanwhile",
-                f"`regatta logs -f {job.name}` follows the new one.",
-            )
+            raise replaced(job.name, handle(job))
         self._job = job
         phase, message = phase_of(job), job.status.message
         said = f"{phase}: {message}" if message and phase != Phase.RUNNING else phase

@@ -61,6 +61,15 @@ class Stop(Exception):
         self.hint = hint
 
 
+def replaced(name: str, named: str) -> Stop:
+    """For a command that stays with one job and meets another under its name."""
+    return Stop(
+        Exit.CONFLICT,
+        f"job {name} was replaced by another of the same name meanwhile",
+        f"`regatta logs -f {named}` follows the new one.",
+    )
+
+
 class Report:
     """An error as it is shown: a sentence, the problems, and what to do next."""
 
