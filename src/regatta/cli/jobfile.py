@@ -18,6 +18,7 @@ import click
 from regatta.cli.explain import show_problems
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
+from regatta.client.errors import Unanswered
 from regatta.engines.base import Accepted, Submission
 from regatta.engines.local.variables import inherited
 
@@ -120,10 +121,23 @@ def hand_in(settings: Settings, submission: Submission) -> Accepted:
         raise Stop(
             Exit.DETACHED,
             f"interrupted while {submission.source} was being submitted; it may have arrived",
-            "`regatta get` shows whether it did, and `regatta stop` ends it.",
+            _whether_it_did(submission),
         ) from None
+    except Unanswered as lost:
+        raise Stop(
+            Exit.UNREACHABLE,
+            f"{lost}; {submission.source} was being submitted, and the job may have arrived",
+            _whether_it_did(submission),
+        ) from lost
     show_problems(accepted.warnings, settings)
     return accepted
+
+
+def _whether_it_did(submission: Submission) -> str:
+    # The file is not understood here, so its name is known only where the command line has one.
+    named = f" {submission.name}" if submission.name else ""
+    where = f" -n {submission.namespace}" if submission.namespace else ""
+    return f"`regatta get{named}{where}` shows whether it did, and `regatta stop` ends it."
 
 
 def _refuse_local_options(options: Mapping[str, Any]) -> None:

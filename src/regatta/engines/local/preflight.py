@@ -19,7 +19,7 @@ import msgspec
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
 from regatta.engines.base import PreflightFailed
-from regatta.engines.local.paddle_probe import Paddle, Probe, probe_paddle
+from regatta.engines.local.paddle_probe import Paddle, Probe, Probing, probe_paddle
 from regatta.engines.local.runspec import Process, RunSpec
 
 _PYTHON = re.compile(r"python[0-9.]*$")
@@ -42,6 +42,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle) -> list[Problem]:
     """Check the first replica of each role (by role name). Gives warnings; raises
     PreflightFailed with every problem."""
+    ask = Probing(probe)
     problems: list[Problem] = []
     warnings: list[Problem] = []
     trains_with_paddle = False
@@ -54,7 +55,7 @@ def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle
             continue
         trains_with_paddle = True
         python = shutil.which(command.interpreter, path=process.env.get("PATH", os.defpath))
-        answer = probe(python or command.interpreter, process.env, process.cwd)
+        answer = ask(python or command.interpreter, process.env, process.cwd)
         worse, softer = judge_paddle(job.spec.mode, role, answer)
         problems += worse
         warnings += softer
