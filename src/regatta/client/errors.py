@@ -21,6 +21,10 @@ class ServerHangs(ServerUnreachable):
     """The server's process is there and says nothing. Only a person can end it."""
 
 
+class UnusableFile(ServerUnreachable):
+    """A file of the server's that this user cannot read or write."""
+
+
 class Refused(ClientError):
     """The server answered no. `code` is stable, for machines."""
 

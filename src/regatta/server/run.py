@@ -25,6 +25,7 @@ import uvicorn
 from regatta import __version__
 from regatta.client.address import Address, FileLock, ServerFiles
 from regatta.client.connection import spawn_guardian
+from regatta.client.errors import UnusableFile
 from regatta.engines.base import EngineError
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
@@ -48,7 +49,7 @@ def main() -> int:
         home = open_home()
         _bound_log(ServerFiles(home.path))
         return serve(home, guarded=True)
-    except EngineError as refused:
+    except (EngineError, UnusableFile) as refused:
         print(refused, file=sys.stderr)
         return CANNOT_SERVE
 
