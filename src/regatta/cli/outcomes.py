@@ -6,7 +6,13 @@ from enum import IntEnum
 
 from regatta.api.job import Phase
 from regatta.api.problems import InvalidJob, Problem
-from regatta.client.errors import ClientError, Refused, ServerHangs, ServerUnreachable
+from regatta.client.errors import (
+    ClientError,
+    Refused,
+    ServerHangs,
+    ServerUnreachable,
+    UnusableFile,
+)
 from regatta.engines.base import EngineError
 
 
@@ -94,7 +100,7 @@ def report(error: Stop | ClientError | EngineError | InvalidJob) -> Report:
             code = _BY_CODE.get(error.code, Exit.INVALID)
             hint = _NEXT_BY_CODE.get(error.code, "")
             return Report(code, str(error), tuple(error.problems), hint)
-        case ServerHangs():  # its own sentence says what to do
+        case ServerHangs() | UnusableFile():  # their own sentences say what to do
             return Report(Exit.UNREACHABLE, str(error))
         case ServerUnreachable():
             hint = "`regatta server status` says where it is looked for."
