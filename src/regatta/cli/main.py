@@ -10,6 +10,7 @@ import os
 import sys
 
 try:
+    import errno
     import importlib
     import io
     import signal
@@ -42,6 +43,10 @@ VERBS = {
     "version": "Print the versions of client and server.",
     "completion": "Print a shell completion script.",
 }
+
+
+#: Errors of writing; where they name no file it was the output.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Verbs(click.Group):
@@ -92,7 +97,8 @@ def main() -> None:
     try:
         _prepare_streams()
         code = run()
-        if (lost := _flush()) is not None:
+        lost = _flush()
+        if isinstance(lost, BrokenPipeError) or (lost is not None and not code):
             code = _unwritten(lost)
         # What comes now is the interpreter's end, which would answer a Ctrl-C with a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -139,8 +145,8 @@ def _explained(error: Exception, settings: Settings) -> int:
 
     if isinstance(error, Stop | ClientError | EngineError | InvalidJob):
         return explain(error, settings)
-    if isinstance(error, OSError) and (lost := _flush()) is not None:
-        return _unwritten(lost)
+    if isinstance(error, OSError) and error.errno in _NO_ROOM and not error.filename:
+        return _unwritten(error)
     return explain_unexpected(error, settings)
 
 
@@ -169,7 +175,7 @@ def _unwritten(lost: OSError) -> int:
     if isinstance(lost, BrokenPipeError):
         return 141
     click.echo(f"error: the output cannot be written: {lost.strerror}", err=True)
-    click.echo("  Send it somewhere else; what the command did is done.", err=True)
+    click.echo("  Make room, or send it somewhere else.", err=True)
     return 1
 
 
