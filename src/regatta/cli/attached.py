@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from regatta.api.job import Job, Phase
@@ -86,7 +86,10 @@ class Attached:
                 self._note(f"job {job.name} is {said}")
 
     def _note(self, text: str) -> None:
-        self._screen.print([self._paint(f"-- {text}", "dim")])
+        self._say([self._paint(f"-- {text}", "dim")])
+
+    def _say(self, lines: Iterable[str]) -> None:
+        self._screen.print([self._settings.page(lines)])
 
     def _interrupted(self) -> Exit | None:
         """What the Ctrl-Cs so far amount to: an exit, or None to go on following."""
@@ -114,7 +117,7 @@ class Attached:
     def _end(self) -> Exit:
         pods = self._settings.connect().pods(self._job.namespace, self._job.name)
         lines = ["", *summary_lines(self._job, pods, self._paint)]
-        self._screen.print([*lines, *left_running(self._job, pods)])
+        self._say([*lines, *left_running(self._job, pods)])
         return BY_PHASE.get(self._job.status.phase or Phase.PENDING, Exit.FAILED)
 
     @contextmanager

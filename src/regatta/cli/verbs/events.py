@@ -43,7 +43,7 @@ def command(
     if output:
         print(dump(listing(found), output))
     elif found:
-        print("\n".join(table(HEADERS, event_rows(found), settings.paint)))
+        print(settings.page(table(HEADERS, event_rows(found), settings.paint)))
     else:
         click.echo("No events.", err=True)
     return Exit.OK
@@ -78,4 +78,4 @@ def _follow(
         headers = HEADERS if print_header else ()
         print_header = False
         lines = table(headers, event_rows([event]), settings.paint, widths=widths)
-        print("\n".join(lines), flush=True)
+        print(settings.page(lines), flush=True)

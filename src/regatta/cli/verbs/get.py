@@ -61,7 +61,7 @@ class Listing:
             one = len(self._names) == 1 and len(jobs) == 1
             print(dump(plain(jobs[0]) if one else listing(jobs), self._output))
         elif jobs:
-            print("\n".join(self._table(jobs)))
+            print(self._settings.page(self._table(jobs)))
         else:
             where = "" if self._namespace is None else f" in namespace {self._namespace}"
             click.echo(f"No jobs{where}. `regatta run FILE` starts one.", err=True)
@@ -83,14 +83,15 @@ class Listing:
                     print(dump(plain(update), self._output), flush=True)
                 else:
                     row = self._row(update)
-                    print(table((), [row], self._settings.paint, widths=widths)[0], flush=True)
+                    lines = table((), [row], self._settings.paint, widths=widths)
+                    print(self._settings.page(lines), flush=True)
 
     def _begin(self, jobs: list[Job]) -> list[int]:
         if self._output:
             for job in jobs:
                 print(dump(plain(job), self._output), flush=True)
         else:
-            print("\n".join(self._table(jobs)), flush=True)
+            print(self._settings.page(self._table(jobs)), flush=True)
         return column_widths(self._headers(), [self._row(job) for job in jobs])
 
     def _wanted(self, job: Job) -> bool:
