@@ -21,7 +21,8 @@ from regatta.cli.statusline import Screen, status_text
 from regatta.cli.streams import follow_job
 from regatta.cli.ticking import ticking
 from regatta.cli.times import now
-from regatta.engines.base import LogQuery
+from regatta.client.errors import Refused
+from regatta.engines.base import EngineError, LogQuery, NotPossible
 from regatta.engines.streams import Gone, Lines, Lost, Remark
 
 #: How long a detached command stays to see a second Ctrl-C.
@@ -111,7 +112,12 @@ class Attached:
             time.sleep(0.05)
         self._stopping = True
         self._screen.print([f"Stopping job {name}."])
-        self._settings.connect().stop(self._job.namespace, name)
+        try:
+            self._settings.connect().stop(self._job.namespace, name)
+        except (Refused, EngineError) as refused:
+            # It has ended in the meantime, and that is what the stream tells next.
+            if refused.code != NotPossible.code:
+                raise
         return None
 
     def _end(self) -> Exit:
