@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +74,18 @@ def test_a_job_that_can_never_fit_is_refused(regatta: Regatta, name: str) -> Non
 
     assert said.code == 2
     assert "100000" in said.err
+
+
+def test_a_container_runtime_that_is_not_here_is_refused_at_submit(
+    regatta: Regatta, name: str, tmp_path: Path
+) -> None:
+    file = regatta.write(shell_job(name), f"{name}.yaml")
+
+    said = regatta("submit", file, "--runtime", "podman", PATH=str(tmp_path))
+
+    assert said.code == 2
+    assert "podman is not on the job's PATH" in said.err
+    assert regatta("get", name).code == 4
 
 
 def test_binary_input_is_refused_with_a_sentence(regatta: Regatta) -> None:
