@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -163,22 +165,25 @@ def test_a_deleted_job_is_gone_when_the_command_says_so(regatta: Regatta, name: 
     assert regatta("get", f"{name}-2").code == 4
 
 
-def test_a_job_that_does_not_go_is_being_deleted(
-    regatta: Regatta,
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from regatta.cli.main import run
-    from regatta.cli.verbs import delete
-
+def test_a_job_that_does_not_go_is_being_deleted(regatta: Regatta, name: str) -> None:
     submit(regatta, shell_job(name, "trap '' TERM; while :; do sleep 0.1; done"))
     regatta("wait", name, "--for", "running")
-    monkeypatch.setattr(delete, "PATIENCE_SECONDS", 0.5)
-    monkeypatch.setenv("REGATTA_HOME", regatta.environment["REGATTA_HOME"])
+    # In a process of its own: the thread that watches must not outlive the test.
+    hasty = (
+        "from regatta.cli.verbs import delete; delete.PATIENCE_SECONDS = 0.5; "
+        "from regatta.cli.main import main; main()"
+    )
 
-    assert run(["delete", name]) == 0
-    assert f"job {name} is being deleted" in capsys.readouterr().out
+    done = subprocess.run(
+        [sys.executable, "-c", hasty, "delete", name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=regatta.environment,
+    )
+
+    assert done.returncode == 0, done
+    assert f"job {name} is being deleted" in done.stdout
     assert "Terminating" in regatta("get", name).out
 
 

@@ -196,7 +196,7 @@ def test_a_runtime_that_is_not_installed_is_refused(tmp_path: Path) -> None:
 
 def test_a_runtime_that_does_not_answer_is_refused_with_what_it_says(tmp_path: Path) -> None:
     message = refusal(in_container(tmp_path, "echo Cannot connect to the daemon >&2; exit 1"))
-    assert "docker does not work here: Cannot connect to the daemon." in message
+    assert "docker does not work here (Cannot connect to the daemon)" in message
 
 
 def test_a_runtime_that_hangs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,8 +239,8 @@ def check_runtime(process: Process) -> list[Problem]:
     return [
         Problem(
             "",
-            f"{runtime} does not work here: {why}. `{runtime} version` has to succeed first; "
-            "without --runtime the commands run as processes of this machine.",
+            f"{runtime} does not work here ({why}); `{runtime} version` has to succeed first. "
+            "Without --runtime the commands run as processes of this machine.",
         )
     ]
 
