@@ -45,6 +45,7 @@ def test_a_submit_without_an_answer_says_that_the_job_may_have_arrived(
 
     monkeypatch.setattr(client_http.Http.request, "__kwdefaults__",
                         {"query": None, "body": None, "timeout": 0.5})  # fmt: skip
+    monkeypatch.setenv("REGATTA_HOME", regatta.environment["REGATTA_HOME"])
     file = regatta.write(shell_job(name))
 
     code = run(["submit", file, "--name", name, "--server", silent])

@@ -274,6 +274,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def explode(*_: object, **__: object) -> None:
         raise ZeroDivisionError("division by zero")
 
+    monkeypatch.setenv("REGATTA_ENGINE", "local")
     monkeypatch.setattr("regatta.cli.settings.Settings.connect_server", explode)
 
 

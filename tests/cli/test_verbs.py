@@ -166,7 +166,9 @@ def test_a_deleted_job_is_gone_when_the_command_says_so(regatta: Regatta, name: 
 
 
 def test_a_job_that_does_not_go_is_being_deleted(regatta: Regatta, name: str) -> None:
-    submit(regatta, shell_job(name, "trap '' TERM; while :; do sleep 0.1; done"))
+    document = yaml.safe_load(shell_job(name, "trap '' TERM; while :; do sleep 0.1; done"))
+    document["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 6
+    submit(regatta, yaml.safe_dump(document))
     regatta("wait", name, "--for", "running")
     # In a process of its own: the thread that watches must not outlive the test.
     hasty = (
