@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.doors import Regatta, Terminal, a_regatta
+
+# A mistake of ours must not pass for a sentence to a user.
+os.environ["REGATTA_TRACEBACK"] = "1"
 
 _numbers = count(1)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
-from tests.doors import Regatta, shell_job
+from tests.doors import Regatta, eventually, shell_job
 
 CASES = {
     "a verb that does not exist": (["lgos"], 2, "did you mean `logs`?"),
@@ -13,6 +16,15 @@ CASES = {
     "names and --all together": (["delete", "x", "--all"], 2, "not both"),
     "a job that does not exist": (["get", "no-such-job"], 4, "`regatta get -A`"),
     "logs of a job that does not exist": (["logs", "no-such-job"], 4, "no-such-job"),
+    "a job that is in no namespace": (["get", "no-such-job", "-A"], 4, "in any namespace"),
+    "one of two that is in none": (["get", "no-such-job", "-A", "-o", "json"], 4, "no-such-job"),
+    "watching a job that does not exist": (["get", "-w", "no-such-job"], 4, "in namespace default"),
+    "watching it everywhere": (["get", "-w", "-A", "no-such-job"], 4, "in any namespace"),
+    "events of a job that does not exist": (["events", "no-such-job"], 4, "no-such-job"),
+    "events of one in no namespace": (["events", "no-such-job", "-A"], 4, "in any namespace"),
+    "following such events": (["events", "-f", "no-such-job"], 4, "no-such-job"),
+    "following them everywhere": (["events", "-f", "-A", "no-such-job"], 4, "in any namespace"),
+    "deleting a job that does not exist": (["delete", "no-such-job"], 4, "no-such-job"),
     "waiting for a job that does not exist": (["wait", "no-such-job"], 4, "does not exist"),
     "a file that does not exist": (["run", "nowhere.yaml"], 2, "- for standard input"),
     "a variable without a value": (["run", "-", "--env", "NAME"], 2, "--env NAME=VALUE"),
@@ -64,6 +76,18 @@ def test_a_job_that_can_never_fit_is_refused(regatta: Regatta, name: str) -> Non
     assert "100000" in said.err
 
 
+def test_a_container_runtime_that_is_not_here_is_refused_at_submit(
+    regatta: Regatta, name: str, tmp_path: Path
+) -> None:
+    file = regatta.write(shell_job(name), f"{name}.yaml")
+
+    said = regatta("submit", file, "--runtime", "podman", PATH=str(tmp_path))
+
+    assert said.code == 2
+    assert "podman is not on the job's PATH" in said.err
+    assert regatta("get", name).code == 4
+
+
 def test_binary_input_is_refused_with_a_sentence(regatta: Regatta) -> None:
     path = regatta.folder / "binary.yaml"
     path.write_bytes(b"kind: \xff\xfe")
@@ -86,6 +110,42 @@ def test_wait_gives_up_after_its_timeout(regatta: Regatta, name: str) -> None:
 
     assert said.code == 124
     assert "was not finished within 0.3 s; it is Suspended" in said.err
+
+
+@pytest.mark.parametrize("waiting", ["submit --wait", "wait"])
+def test_a_job_that_was_replaced_is_not_waited_for_under_its_name(
+    regatta: Regatta, name: str, waiting: str
+) -> None:
+    first = regatta.write(shell_job(name, "sleep 1000"), f"{name}.yaml")
+    if waiting == "wait":
+        regatta("submit", first)
+    waits = regatta.start(*waiting.split(), first if waiting != "wait" else name)
+    try:
+        eventually(lambda: regatta("wait", name, "--for", "running").code == 0, "the first job")
+        if waiting == "wait":
+            time.sleep(1)  # until it has seen the first one; nothing tells when
+        assert regatta("submit", "-", "--replace", stdin=shell_job(name)).code == 0
+        _, err = waits.communicate(timeout=60)
+    finally:
+        waits.kill()
+
+    assert waits.returncode == 4, err
+    assert "was replaced by another of the same name meanwhile" in err
+
+
+def test_waiting_until_a_job_is_deleted_ends_when_another_took_its_name(
+    regatta: Regatta, name: str
+) -> None:
+    submitted = shell_job(name, runPolicy={"suspend": True})
+    regatta("submit", "-", stdin=submitted)
+    waits = regatta.start("wait", name, "--for", "deleted")
+    try:
+        time.sleep(1)  # until it has seen the first one; nothing tells when
+        assert regatta("submit", "-", "--replace", stdin=submitted).code == 0
+        assert waits.wait(60) == 0
+    finally:
+        waits.kill()
+        waits.communicate()
 
 
 def test_waiting_for_what_cannot_come_any_more_ends_with_the_result(

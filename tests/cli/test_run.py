@@ -69,6 +69,7 @@ def test_servers_left_running_are_named_with_the_command_that_ends_them(
         in said.out
     )
     assert re.search(rf"{name} +Completed +PS +1/1 +0/1 ", regatta("get", name).out)
+    assert re.search(rf"{name} +ps-0 +Running", regatta("top").out)
     assert "what job" in regatta("stop", name).out
 
 

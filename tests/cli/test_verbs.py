@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -117,6 +119,76 @@ def test_logs_choose_lines(regatta: Regatta, name: str) -> None:
     }
 
 
+def test_logs_of_a_replica_that_never_was_are_an_error(regatta: Regatta, name: str) -> None:
+    submit(regatta, shell_job(name, FOREVER, replicas=2))
+
+    odd_index = regatta("logs", name, "--index", "7")
+    odd_role = regatta("logs", name, "--role", "captain")
+
+    assert (odd_index.code, odd_role.code) == (4, 4)
+    assert "has no replica with index 7" in odd_index.err
+    assert "worker 2" in odd_index.err
+    assert "Its roles are worker." in odd_role.err
+
+
+def test_logs_of_a_replica_that_was_scaled_away_are_still_there(
+    regatta: Regatta, name: str
+) -> None:
+    submit(regatta, shell_job(name, FOREVER, replicas=2))
+    regatta("wait", name, "--for", "running")
+    regatta("scale", name, "--replicas", "1")
+    eventually(lambda: "1/1" in regatta("get", name).out, "one worker")
+
+    assert "worker-1 | up" in regatta("logs", name, "--index", "1").out
+
+
+def test_a_job_that_is_found_is_shown_beside_one_that_is_not(regatta: Regatta, name: str) -> None:
+    submit(regatta, shell_job(name))
+
+    said = regatta("get", name, "no-such-job", "-A")
+
+    assert said.code == 4
+    assert name in said.out
+    assert "no job named no-such-job in any namespace" in said.err
+
+
+def test_a_deleted_job_is_gone_when_the_command_says_so(regatta: Regatta, name: str) -> None:
+    slow = "trap 'sleep 1; exit' TERM; while :; do sleep 0.1; done"
+    for number in (1, 2):
+        submit(regatta, shell_job(f"{name}-{number}", slow))
+        regatta("wait", f"{name}-{number}", "--for", "running")
+
+    said = regatta("delete", f"{name}-1", f"{name}-2")
+
+    assert said.out.splitlines() == [f"job {name}-1 deleted", f"job {name}-2 deleted"]
+    assert regatta("get", f"{name}-1").code == 4
+    assert regatta("get", f"{name}-2").code == 4
+
+
+def test_a_job_that_does_not_go_is_being_deleted(regatta: Regatta, name: str) -> None:
+    document = yaml.safe_load(shell_job(name, "trap '' TERM; while :; do sleep 0.1; done"))
+    document["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 6
+    submit(regatta, yaml.safe_dump(document))
+    regatta("wait", name, "--for", "running")
+    # In a process of its own: the thread that watches must not outlive the test.
+    hasty = (
+        "from regatta.cli.verbs import delete; delete.PATIENCE_SECONDS = 0.5; "
+        "from regatta.cli.main import main; main()"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", hasty, "delete", name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=regatta.environment,
+    )
+
+    assert done.returncode == 0, done
+    assert f"job {name} is being deleted" in done.stdout
+    assert "Terminating" in regatta("get", name).out
+
+
 def test_logs_follow_to_the_end_of_the_job(regatta: Regatta, name: str) -> None:
     submit(regatta, shell_job(name, "for i in 1 2 3 4 5; do echo $i; sleep 0.1; done"))
 
@@ -212,6 +284,19 @@ def test_validate_needs_no_server(fresh: Regatta) -> None:
     assert not report["valid"]
     assert report["problems"][0]["path"] == "spec.cleanPodPolicy"
     assert not (fresh.folder / "home").exists()
+
+
+def test_validate_tells_of_every_file_also_when_one_cannot_be_read(fresh: Regatta) -> None:
+    good, other = fresh.write(shell_job("fine")), fresh.write(shell_job("other"), "other.yaml")
+
+    said = fresh("validate", good, "nowhere.yaml", other)
+    report = json.loads(fresh("validate", good, "nowhere.yaml", "-o", "json").out)
+
+    assert said.code == 2
+    assert f"{good}: valid" in said.out
+    assert f"{other}: valid" in said.out
+    assert "nowhere.yaml cannot be read: No such file or directory" in said.err
+    assert [result["valid"] for result in report] == [True, False]
 
 
 def test_version_and_status_start_no_server(fresh: Regatta) -> None:

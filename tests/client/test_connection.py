@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,36 @@ def test_a_polite_signal_ends_both(fresh: Regatta, victim: str) -> None:
 
     eventually(lambda: not held(fresh.files.guardian_lock), "the guardian's end")
     eventually(lambda: not held(fresh.files.server_lock), "the server's end")
+
+
+@pytest.mark.parametrize("words", [["get"], ["logs", "any"], ["server", "stop"], ["version"]])
+def test_a_server_that_hangs_is_named_with_the_way_to_end_it(
+    fresh: Regatta, words: list[str]
+) -> None:
+    fresh("server", "start")
+    pid = server_pid(fresh)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        said = fresh(*words)
+        took = time.monotonic() - began
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    assert said.code == 5, said
+    assert f"the server (process {pid}) runs but does not answer" in said.err
+    assert f"`kill -9 {pid}` ends it" in said.err
+    assert took < 20
+
+
+def test_killing_a_server_that_hangs_is_all_it_takes(fresh: Regatta) -> None:
+    fresh("server", "start")
+    pid = server_pid(fresh)
+    os.kill(pid, signal.SIGSTOP)
+    os.kill(pid, signal.SIGKILL)
+
+    assert fresh("get").code == 0
+    assert server_pid(fresh) != pid
 
 
 def test_an_old_server_hands_over_to_a_newer_client(fresh: Regatta) -> None:

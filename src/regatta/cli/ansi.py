@@ -44,9 +44,15 @@ PHASE_COLOURS = {
     "Terminating": "dim",
 }
 
-# Everything that moves the cursor or talks to the terminal; colours (…m) may pass.
+# Everything that moves the cursor or talks to the terminal; colours (…m) may pass. A sequence that
+# a line's end cuts off would swallow what is printed next, so it goes too.
 _CONTROL = re.compile(
-    r"\x1b\[[0-9;?<=>]*[@-ln-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]]|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f]"
+    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\|$)"
+    r"|\x1b\[[0-?]*[ -/]*[@-ln-~]"
+    r"|\x1b[^\[\]\x1b\n]"
+    r"|\x1b(?!\[[0-9;:]*m)"
+    r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]",
+    re.MULTILINE,
 )
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from regatta.api.job import Job, Phase
 from regatta.cli.loglines import LogPrinter
-from regatta.cli.outcomes import BY_PHASE, Exit, Stop
+from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.overview import left_running, summary_lines
 from regatta.cli.rows import handle, phase_of
 from regatta.cli.settings import Settings
@@ -21,7 +21,8 @@ from regatta.cli.statusline import Screen, status_text
 from regatta.cli.streams import follow_job
 from regatta.cli.ticking import ticking
 from regatta.cli.times import now
-from regatta.engines.base import LogQuery
+from regatta.client.errors import Refused
+from regatta.engines.base import EngineError, LogQuery, NotPossible
 from regatta.engines.streams import Gone, Lines, Lost, Remark
 
 #: How long a detached command stays to see a second Ctrl-C.
@@ -75,11 +76,7 @@ class Attached:
     def _changed(self, job: Job) -> None:
         if job.uid != self._job.uid:
             self._screen.clear()
-            raise Stop(
-                Exit.CONFLICT,
-                f"job {job.name} was replaced by another of the same name meanwhile",
-                f"`regatta logs -f {job.name}` follows the new one.",
-            )
+            raise replaced(job.name, handle(job))
         self._job = job
         phase, message = phase_of(job), job.status.message
         said = f"{phase}: {message}" if message and phase != Phase.RUNNING else phase
@@ -90,7 +87,10 @@ class Attached:
                 self._note(f"job {job.name} is {said}")
 
     def _note(self, text: str) -> None:
-        self._screen.print([self._paint(f"-- {text}", "dim")])
+        self._say([self._paint(f"-- {text}", "dim")])
+
+    def _say(self, lines: Iterable[str]) -> None:
+        self._screen.print([self._settings.page(lines)])
 
     def _interrupted(self) -> Exit | None:
         """What the Ctrl-Cs so far amount to: an exit, or None to go on following."""
@@ -112,13 +112,18 @@ class Attached:
             time.sleep(0.05)
         self._stopping = True
         self._screen.print([f"Stopping job {name}."])
-        self._settings.connect().stop(self._job.namespace, name)
+        try:
+            self._settings.connect().stop(self._job.namespace, name)
+        except (Refused, EngineError) as refused:
+            # It has ended in the meantime, and that is what the stream tells next.
+            if refused.code != NotPossible.code:
+                raise
         return None
 
     def _end(self) -> Exit:
         pods = self._settings.connect().pods(self._job.namespace, self._job.name)
         lines = ["", *summary_lines(self._job, pods, self._paint)]
-        self._screen.print([*lines, *left_running(self._job, pods)])
+        self._say([*lines, *left_running(self._job, pods)])
         return BY_PHASE.get(self._job.status.phase or Phase.PENDING, Exit.FAILED)
 
     @contextmanager

@@ -97,7 +97,14 @@ def _cluster(given: Given, file: ConfigFile) -> Chosen:
 def config_path() -> Path:
     from regatta.engines.local.home import home_root
 
-    return home_root() / "config.yaml"
+    try:
+        return home_root() / "config.yaml"
+    except RuntimeError as homeless:
+        raise Stop(
+            Exit.INVALID,
+            "there is no home folder: HOME is not set and the system knows none for this user",
+            "Set REGATTA_HOME to a folder of yours.",
+        ) from homeless
 
 
 def read_config() -> ConfigFile:

@@ -6,18 +6,21 @@ The file is not understood here; the server does that, so that every door says t
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
+from regatta.api.limits import MAX_BYTES
 from regatta.cli.explain import show_problems
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
+from regatta.client.errors import Unanswered
 from regatta.engines.base import Accepted, Submission
 from regatta.engines.local.variables import inherited
 
@@ -98,14 +101,13 @@ def make_submission(settings: Settings, options: Mapping[str, Any]) -> Submissio
         env=env,
         sets=tuple(options["sets"]),
         volumes={
-            name: os.path.abspath(folder)
-            for name, folder in pairs("--volume", options["volumes"]).items()
+            name: absolute(folder) for name, folder in pairs("--volume", options["volumes"]).items()
         },
         strict=options["strict"],
         replace=options["replace"],
         no_gpu=options["no_gpu"],
         no_preflight=options["no_preflight"],
-        directory=os.path.abspath(options["workdir"] or folder),
+        directory=absolute(options["workdir"] or folder),
         shell=inherited(os.environ),
         python=_interpreter(options["python"]),
         runtime=options["runtime"],
@@ -120,10 +122,23 @@ def hand_in(settings: Settings, submission: Submission) -> Accepted:
         raise Stop(
             Exit.DETACHED,
             f"interrupted while {submission.source} was being submitted; it may have arrived",
-            "`regatta get` shows whether it did, and `regatta stop` ends it.",
+            _whether_it_did(submission),
         ) from None
+    except Unanswered as lost:
+        raise Stop(
+            Exit.UNREACHABLE,
+            f"{lost}; {submission.source} was being submitted, and the job may have arrived",
+            _whether_it_did(submission),
+        ) from lost
     show_problems(accepted.warnings, settings)
     return accepted
+
+
+def _whether_it_did(submission: Submission) -> str:
+    # The file is not understood here, so its name is known only where the command line has one.
+    named = f" {submission.name}" if submission.name else ""
+    where = f" -n {submission.namespace}" if submission.namespace else ""
+    return f"`regatta get{named}{where}` shows whether it did, and `regatta stop` ends it."
 
 
 def _refuse_local_options(options: Mapping[str, Any]) -> None:
@@ -139,7 +154,7 @@ def _refuse_local_options(options: Mapping[str, Any]) -> None:
 def read_job_file(file: str) -> tuple[str, str, str]:
     """The text, what to call it in messages, and the folder that its relative paths start at."""
     if file == "-":
-        return _decoded(sys.stdin.buffer.read(), "standard input"), "-", os.getcwd()
+        return _text(sys.stdin.buffer, "standard input"), "-", absolute(".")
     path = Path(file)
     if path.is_dir():
         found = [path / name for name in FILE_NAMES if (path / name).is_file()]
@@ -151,7 +166,11 @@ def read_job_file(file: str) -> tuple[str, str, str]:
             )
         path = found[0]
     try:
-        return _decoded(path.read_bytes(), str(path)), str(path), str(path.absolute().parent)
+        with path.open("rb") as opened:
+            text = _text(opened, str(path))
+            regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+        # A pipe (`<(...)`) lies in /proc, where nobody wants to run.
+        return text, str(path), absolute(path.parent if regular else ".")
     except OSError as error:
         raise Stop(
             Exit.INVALID,
@@ -160,7 +179,14 @@ def read_job_file(file: str) -> tuple[str, str, str]:
         ) from error
 
 
-def _decoded(raw: bytes, source: str) -> str:
+def _text(opened: IO[bytes], source: str) -> str:
+    raw = opened.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise Stop(
+            Exit.INVALID,
+            f"{source} is larger than {MAX_BYTES // 1024} KiB, the most that a job file may have",
+            "Name the job file; data belongs into other files.",
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -169,6 +195,17 @@ def _decoded(raw: bytes, source: str) -> str:
             f"{source} is not UTF-8 text (byte {error.start} is {raw[error.start]:#04x})",
             "Save the file as UTF-8.",
         ) from error
+
+
+def absolute(path: str | Path) -> str:
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError as gone:
+        raise Stop(
+            Exit.INVALID,
+            "the current directory does not exist any more",
+            "Change to another one (`cd`), and try again.",
+        ) from gone
 
 
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
@@ -214,4 +251,4 @@ def _interpreter(given: str | None) -> str | None:
     # A bare name is looked up on the PATH of this shell; a path is relative to this directory.
     if given is None or os.sep not in given:
         return given
-    return os.path.abspath(os.path.expanduser(given))
+    return absolute(os.path.expanduser(given))

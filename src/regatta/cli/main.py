@@ -6,14 +6,21 @@ and what it imports must stay free of pydantic, rich, FastAPI and asyncio.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from typing import Any
 
-import click
+try:
+    import errno
+    import importlib
+    import io
+    import signal
+    from typing import Any
 
-from regatta.cli.settings import HELP_NAMES, ReaderLeft, Settings, shared_options
+    import click
+
+    from regatta.cli.settings import HELP_NAMES, ReaderLeft, Settings, shared_options
+except KeyboardInterrupt:  # Ctrl-C before there is anybody to handle it
+    sys.exit(130)
 
 VERBS = {
     "run": "Submit a job, follow its logs, exit with its result.",
@@ -36,6 +43,10 @@ VERBS = {
     "version": "Print the versions of client and server.",
     "completion": "Print a shell completion script.",
 }
+
+
+#: Errors of writing; where they name no file it was the output.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Verbs(click.Group):
@@ -83,11 +94,16 @@ cli.params += shared_options()
 
 def main() -> None:
     """The entry point: runs the command and exits with its code."""
-    code = run()
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = _unread()
+        _prepare_streams()
+        code = run()
+        lost = _flush()
+        if isinstance(lost, BrokenPipeError) or (lost is not None and not code):
+            code = _unwritten(lost)
+        # What comes now is the interpreter's end, which would answer a Ctrl-C with a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except KeyboardInterrupt:
+        code = 130
     sys.exit(code)
 
 
@@ -106,9 +122,9 @@ def run(args: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except ReaderLeft:
-        return _unread()
-    except Exception as error:  # noqa: BLE001 - what was not expected is raised again
-        return _expected(error, settings)
+        return 141
+    except Exception as error:  # noqa: BLE001 - the last resort, see `explain_unexpected`
+        return _explained(error, settings)
     finally:
         settings.close()
 
@@ -120,23 +136,47 @@ def _usage(wrong: click.UsageError) -> int:
     return 2
 
 
-def _expected(error: Exception, settings: Settings) -> int:
-    """Explains an error that callers can act on; raises anything else again."""
+def _explained(error: Exception, settings: Settings) -> int:
     from regatta.api.problems import InvalidJob
-    from regatta.cli.explain import explain
+    from regatta.cli.explain import explain, explain_unexpected
     from regatta.cli.outcomes import Stop
     from regatta.client.errors import ClientError
     from regatta.engines.base import EngineError
 
-    if not isinstance(error, Stop | ClientError | EngineError | InvalidJob):
-        raise error
-    return explain(error, settings)
+    if isinstance(error, Stop | ClientError | EngineError | InvalidJob):
+        return explain(error, settings)
+    if isinstance(error, OSError) and error.errno in _NO_ROOM and not error.filename:
+        return _unwritten(error)
+    return explain_unexpected(error, settings)
 
 
-def _unread() -> int:
-    """Keeps the interpreter's own last flush from complaining about a closed pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141
+def _prepare_streams() -> None:
+    """A stream that the shell has closed goes nowhere: else the next file that is opened would
+    get its number, and what is printed. What cannot be encoded is no reason to stop printing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _flush() -> OSError | None:
+    """What keeps the output from being written. The rest of it then goes nowhere, or the
+    interpreter's own last flush would complain."""
+    try:
+        sys.stdout.flush()
+    except OSError as lost:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return lost
+    return None
+
+
+def _unwritten(lost: OSError) -> int:
+    if isinstance(lost, BrokenPipeError):
+        return 141
+    click.echo(f"error: the output cannot be written: {lost.strerror}", err=True)
+    click.echo("  Make room, or send it somewhere else.", err=True)
+    return 1
 
 
 def _nearest(wanted: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -49,6 +49,16 @@ def one_or_more(names: tuple[str, ...], every: bool, verb: str) -> None:
             f"`regatta {verb}` takes names or --all, not both",
             "Leave one of them out.",
         )
+
+
+def not_here(names: Iterable[str], namespace: str | None) -> Stop:
+    """For names under which nothing was found, in one namespace or in all."""
+    where = "any namespace" if namespace is None else f"namespace {namespace}"
+    return Stop(
+        Exit.CONFLICT,
+        f"there is no job named {' or '.join(names)} in {where}",
+        "`regatta get -A` lists all jobs.",
+    )
 
 
 def for_each(names: list[str], action: Callable[[str], None], settings: Settings) -> Exit:

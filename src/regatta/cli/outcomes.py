@@ -6,7 +6,13 @@ from enum import IntEnum
 
 from regatta.api.job import Phase
 from regatta.api.problems import InvalidJob, Problem
-from regatta.client.errors import ClientError, Refused, ServerUnreachable
+from regatta.client.errors import (
+    ClientError,
+    Refused,
+    ServerHangs,
+    ServerUnreachable,
+    UnusableFile,
+)
 from regatta.engines.base import EngineError
 
 
@@ -61,6 +67,15 @@ class Stop(Exception):
         self.hint = hint
 
 
+def replaced(name: str, named: str) -> Stop:
+    """For a command that stays with one job and meets another under its name."""
+    return Stop(
+        Exit.CONFLICT,
+        f"job {name} was replaced by another of the same name meanwhile",
+        f"`regatta logs -f {named}` follows the new one.",
+    )
+
+
 class Report:
     """An error as it is shown: a sentence, the problems, and what to do next."""
 
@@ -85,6 +100,8 @@ def report(error: Stop | ClientError | EngineError | InvalidJob) -> Report:
             code = _BY_CODE.get(error.code, Exit.INVALID)
             hint = _NEXT_BY_CODE.get(error.code, "")
             return Report(code, str(error), tuple(error.problems), hint)
+        case ServerHangs() | UnusableFile():  # their own sentences say what to do
+            return Report(Exit.UNREACHABLE, str(error))
         case ServerUnreachable():
             hint = "`regatta server status` says where it is looked for."
             return Report(Exit.UNREACHABLE, str(error), hint=hint)

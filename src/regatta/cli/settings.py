@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from regatta.cli.ansi import Paint, wants_colour
+from regatta.cli.ansi import Paint, harmless, wants_colour
 
 if TYPE_CHECKING:
     from regatta.cli.door import Door
@@ -97,6 +97,10 @@ class Settings:
     def terminal(self) -> bool:
         """Whether somebody watches: live views are for them, plain lines for everybody else."""
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+    def page(self, lines: Iterable[str]) -> str:
+        """Lines that may hold what a replica said, for whoever reads our output."""
+        return "\n".join(map(harmless, lines) if self.terminal else lines)
 
 
 def remember(field: str) -> Callable[[click.Context, click.Parameter, Any], Any]:

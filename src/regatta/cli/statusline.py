@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from regatta.api.job import Job, Phase, Progress
-from regatta.cli.ansi import Paint
+from regatta.cli.ansi import Paint, harmless
 from regatta.cli.rows import phase_of, ready
 from regatta.cli.times import age, since
 
@@ -56,7 +56,7 @@ def status_text(job: Job, now: datetime, paint: Paint, width: int | None = None)
     if phase in (Phase.RUNNING, Phase.SCALING) and progress is not None:
         parts.append(progress_text(progress))
     elif phase != Phase.RUNNING and job.status.message:
-        parts.append(job.status.message.partition("\n")[0])
+        parts.append(harmless(job.status.message.partition("\n")[0]))
     room = (width or shutil.get_terminal_size().columns) - len(phase) - 3
     rest = "  ".join(part for part in parts if part)
     return f"{paint.phase(phase)}  {rest[: max(room, 0)]}"

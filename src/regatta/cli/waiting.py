@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from regatta.api.job import Job, Phase
-from regatta.cli.outcomes import BY_PHASE, Exit, Stop
+from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
+from regatta.cli.rows import handle
 from regatta.cli.settings import Settings
 from regatta.cli.streams import watch_jobs
 from regatta.cli.ticking import ticking
@@ -24,15 +25,29 @@ STATES: dict[str, frozenset[Phase]] = {
 
 
 def wait_for(
-    settings: Settings, namespace: str, name: str, state: str, timeout: float | None
+    settings: Settings,
+    namespace: str,
+    name: str,
+    state: str,
+    timeout: float | None,
+    uid: str = "",
 ) -> tuple[Job | None, Exit]:
     """The job as it then was, and the exit code: 0 when the state was reached, the job's own
-    result when it ended otherwise (`finished` always gives the job's result)."""
+    result when it ended otherwise (`finished` always gives the job's result).
+
+    `uid` is the job that is meant, else the first one seen is: another of its name that came
+    meanwhile is not waited for.
+    """
     deadline = None if timeout is None else time.monotonic() + timeout
     job: Job | None = None
     for update in ticking(watch_jobs(settings, namespace, name), 0.2):
         match update:
             case Job():
+                uid = uid or update.uid
+                if update.uid != uid:
+                    if state == "deleted":
+                        return job, Exit.OK
+                    raise replaced(name, handle(update))
                 job = update
                 if (code := _settled(job, state)) is not None:
                     return job, code

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import msgspec
 
+from regatta.client.errors import UnusableFile
+
 
 class Address(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     url: str
@@ -72,7 +74,39 @@ class ServerFiles:
         return self._read_token()
 
     def _read_token(self) -> str:
-        return self.token_file.read_text(encoding="ascii").strip()
+        try:
+            return self.token_file.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            raise
+        except (OSError, UnicodeDecodeError) as unusable:
+            raise UnusableFile(
+                f"the token in {self.token_file} cannot be read ({_why(unusable)}); make it yours "
+                "again with chown and chmod, or remove it: the next server makes another"
+            ) from unusable
+
+    def open_log(self) -> int:
+        """A descriptor that appends to the log."""
+        try:
+            return os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as unusable:
+            raise UnusableFile(
+                f"{self.log} cannot be written ({_why(unusable)}), and no server starts without "
+                "its log; make it yours again with chown and chmod, or remove it"
+            ) from unusable
+
+    def last_words(self) -> str:
+        """What the log ends with, as the end of a sentence about a server that did not come up."""
+        try:
+            lines = self.log.read_text("utf-8", "replace").strip().splitlines()[-5:]
+        except FileNotFoundError:
+            return f"; nothing was written to {self.log}"
+        except OSError as unusable:
+            return f"; {self.log}, which may say why, cannot be read ({_why(unusable)})"
+        return f"; the end of {self.log}:\n  " + "\n  ".join(lines)
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else error.reason
 
 
 class FileLock:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from regatta.api.job import Job
-from regatta.client.http import Http
+from regatta.client.http import Http, not_regatta
 from regatta.client.sse import ServerEvent
 from regatta.engines.base import (
     Accepted,
@@ -132,12 +132,17 @@ class Client:
         body: object = None,
     ) -> T:
         answer = self.http.request(method, API + path, query=query, body=body)
-        return msgspec.json.decode(answer, type=kind)
+        return self._read(answer, kind)
 
     def _items(self, kind: type[T], path: str, query: dict[str, Any]) -> list[T]:
         answer = self.http.request("GET", API + path, query=query)
-        items = msgspec.json.decode(answer, type=_Items).items
-        return [msgspec.json.decode(item, type=kind) for item in items]
+        return [self._read(item, kind) for item in self._read(answer, _Items).items]
+
+    def _read(self, answer: bytes | msgspec.Raw, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as odd:
+            raise not_regatta(self.http.url, f"its answer cannot be read ({odd})") from odd
 
 
 def job_path(namespace: str, name: str) -> str:

@@ -19,11 +19,13 @@ import msgspec
 from regatta import __version__
 from regatta.client.address import Address, FileLock, ServerFiles
 from regatta.client.client import Client
-from regatta.client.errors import Refused, ServerUnreachable
+from regatta.client.errors import ClientError, Refused, ServerHangs, ServerUnreachable, Unanswered
 from regatta.client.http import Http
-from regatta.engines.local.home import home_root, open_home
+from regatta.engines.local.home import Home, home_root, open_home
 
 START_SECONDS = 30.0
+#: A server that lives answers at once; on a busy machine it may take a moment, hence several tries.
+HEALTH_SECONDS, HEALTH_TRIES = 2.0, 4
 _PAUSE = 0.02
 
 T = TypeVar("T")
@@ -32,7 +34,8 @@ T = TypeVar("T")
 def connect(server: str | None = None, *, start: bool = True) -> Client:
     """A client for `server`, or for this machine's own, which is started if need be."""
     if server:
-        return Client(Http(server, os.environ.get("REGATTA_TOKEN") or _token_for(server)))
+        given = os.environ.get("REGATTA_TOKEN", "").strip()
+        return Client(Http(server, given or _token_for(server)))
     files = local_files()
     running = answering(files)
     if running is not None and not _older(running.version):
@@ -46,24 +49,59 @@ def connect(server: str | None = None, *, start: bool = True) -> Client:
 
 
 def local_files() -> ServerFiles:
-    return ServerFiles(open_home().path)
+    return ServerFiles(local_home().path)
+
+
+def local_home() -> Home:
+    try:
+        return open_home()
+    except RuntimeError as homeless:
+        raise ClientError(
+            "there is no home folder for the state: HOME is not set and the system knows none for "
+            "this user; set REGATTA_HOME to a folder of yours"
+        ) from homeless
 
 
 def answering(files: ServerFiles) -> Address | None:
     """The server that answers now, if there is one.
 
     The port of a server that died may be somebody else's by now, who must not see the token: the
-    answer has to name the process that the address names.
+    answer has to name the process that the address names. Raises `ServerHangs` where that process
+    is still the server and does not answer.
     """
     address = files.read()
     if address is None:
         return None
-    try:
-        health = msgspec.json.decode(Http(address.url, "").request("GET", "/healthz"))
-    except (ServerUnreachable, Refused, msgspec.DecodeError):
-        return None
-    same = isinstance(health, dict) and health.get("pid") == address.pid
-    return address if same else None
+    http = Http(address.url, "")
+    for _ in range(HEALTH_TRIES):
+        try:
+            answer = http.request("GET", "/healthz", timeout=HEALTH_SECONDS)
+            health = msgspec.json.decode(answer)
+        except Unanswered:
+            if _serves(files, address.pid):
+                continue
+            return None  # its successor listens already and does not answer yet
+        except (ServerUnreachable, Refused, msgspec.DecodeError):
+            return None
+        same = isinstance(health, dict) and health.get("pid") == address.pid
+        return address if same else None
+    raise ServerHangs(
+        f"the server (process {address.pid}) runs but does not answer; `kill -9 {address.pid}` "
+        "ends it: its jobs go on, and the next command starts another"
+    )
+
+
+def _serves(files: ServerFiles, pid: int) -> bool:
+    """Whether this process lives and the server's lock is held.
+
+    Asked in this order: taking the lock for a moment could turn away a server that just starts.
+    """
+    if not Path(f"/proc/{pid}").exists():
+        return False
+    lock = FileLock(files.server_lock)
+    free = lock.take()
+    lock.release()
+    return not free
 
 
 def start_server(files: ServerFiles) -> Address:
@@ -97,7 +135,7 @@ class _Start:
     def __call__(self) -> Address | None:
         if time.monotonic() >= self._look_after and self._nobody_tries():
             if self._tries == 2:
-                raise ServerUnreachable("the server could not start" + _last_words(self._files))
+                raise ServerUnreachable("the server could not start" + self._files.last_words())
             spawn_guardian(self._files)
             self._tries += 1
             self._look_after = time.monotonic() + 0.5
@@ -140,7 +178,7 @@ def spawn_guardian(files: ServerFiles, *, adopt: int | None = None) -> None:
     server = [sys.executable, "-m", "regatta.server.run"]
     watched = "0" if adopt is None else str(adopt)
     command = [sys.executable, "-I", "-S", str(script), str(files.folder), watched, *server]
-    log = os.open(files.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = files.open_log()
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         starter = os.posix_spawn(
@@ -204,13 +242,5 @@ def _within(seconds: float, attempt: Callable[[], T | None], failed: str, files:
         if result:
             return result
         if time.monotonic() > deadline:
-            raise ServerUnreachable(f"{failed} within {seconds:.0f} s{_last_words(files)}")
+            raise ServerUnreachable(f"{failed} within {seconds:.0f} s{files.last_words()}")
         time.sleep(_PAUSE)
-
-
-def _last_words(files: ServerFiles) -> str:
-    try:
-        lines = files.log.read_text("utf-8", "replace").strip().splitlines()[-5:]
-    except FileNotFoundError:
-        return f"; nothing was written to {files.log}"
-    return f"; the end of {files.log}:\n  " + "\n  ".join(lines)

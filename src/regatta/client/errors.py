@@ -13,6 +13,18 @@ class ServerUnreachable(ClientError):
     """No server answers, and none could be started."""
 
 
+class Unanswered(ServerUnreachable):
+    """The request went out and no answer came back: it may have been carried out or not."""
+
+
+class ServerHangs(ServerUnreachable):
+    """The server's process is there and says nothing. Only a person can end it."""
+
+
+class UnusableFile(ServerUnreachable):
+    """A file of the server's that this user cannot read or write."""
+
+
 class Refused(ClientError):
     """The server answered no. `code` is stable, for machines."""
 

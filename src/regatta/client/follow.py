@@ -14,7 +14,7 @@ import msgspec
 
 from regatta.api.job import Job, decode_job
 from regatta.client.client import Client
-from regatta.client.errors import Refused, ServerUnreachable
+from regatta.client.errors import Refused, ServerHangs, ServerUnreachable
 from regatta.client.http import refused
 from regatta.client.sse import ServerEvent
 from regatta.engines.base import EventView, LogLine, LogQuery
@@ -92,20 +92,26 @@ def _resuming(
 ) -> Iterator[ServerEvent | Lost]:
     """1. Ends after an `end` event. A stream that closes without one is taken up again.
     2. Each connection starts after the last id of the one before.
-    3. A refusal (404, 400) is raised: asking again would not change it.
+    3. A refusal (404, 400) is raised: asking again would not change it. So is a server that hangs
+       before anything came; later on it may be in a moment's trouble.
     """
+    begun = False
     last_id, lost_since, pause = "", 0.0, FIRST_PAUSE
     while True:
         opened = time.monotonic()
         why = "the server closed the connection"
         try:
             for event in open_stream(connect(), last_id):
-                last_id, lost_since = event.id or last_id, 0.0
+                last_id, lost_since, begun = event.id or last_id, 0.0, True
                 if event.event == "end":
                     return
                 if event.event == "error":
                     raise refused(500, event.data.encode())
                 yield event
+        except ServerHangs as hangs:
+            if not begun:
+                raise
+            why = str(hangs)
         except ServerUnreachable as broken:
             why = str(broken)
         except Refused as refusal:

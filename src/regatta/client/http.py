@@ -8,15 +8,16 @@ from __future__ import annotations
 import http.client
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 import msgspec
 
 from regatta.api.problems import Problem
-from regatta.client.errors import ClientError, Refused, ServerUnreachable
+from regatta.client.errors import ClientError, Refused, ServerUnreachable, Unanswered
 from regatta.client.sse import ServerEvent, parse
 
-#: A submit may import the training environment first; nothing else takes long.
+#: A submit may import the training environment first (within a budget of its own, well below
+#: this); nothing else takes long.
 REQUEST_SECONDS = 120.0
 #: The server sends a heartbeat every 3 seconds; silence much longer means it is gone.
 SILENCE_SECONDS = 15.0
@@ -32,10 +33,11 @@ class _Refusal(msgspec.Struct):
 
 class Http:
     def __init__(self, url: str, token: str) -> None:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = _parsed(url)
+        if not (token.isascii() and token.isprintable()):
             raise ClientError(
-                f"the server address {url!r} is not a URL; write it as http://HOST:PORT"
+                "the token holds characters that no token has; set REGATTA_TOKEN to the content of "
+                "the server's server.token"
             )
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._secure = parts.scheme == "https"
@@ -44,10 +46,21 @@ class Http:
         self._token = token
 
     def request(
-        self, method: str, path: str, *, query: Query | None = None, body: object = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: object = None,
+        timeout: float = REQUEST_SECONDS,
     ) -> bytes:
-        with closing(self._connect(REQUEST_SECONDS)) as connection:
-            return self._send(connection, method, path, query, body).read()
+        """Raises `Unanswered` where the request went out and the answer did not come whole."""
+        with closing(self._connect(timeout)) as connection:
+            response = self._send(connection, method, path, query, body)
+            try:
+                return response.read()
+            except (OSError, http.client.HTTPException) as broken:
+                raise Unanswered(f"the answer of {self.url} was cut off: {broken}") from broken
 
     def events(
         self, path: str, *, query: Query | None = None, last_id: str = ""
@@ -59,6 +72,9 @@ class Http:
             extra["Last-Event-ID"] = last_id
         with closing(self._connect(SILENCE_SECONDS)) as connection:
             response = self._send(connection, "GET", path, query, None, extra)
+            kind = response.headers.get_content_type()
+            if kind != "text/event-stream":
+                raise not_regatta(self.url, f"it sent {kind} where a stream was asked for")
             try:
                 yield from parse(iter(response.readline, b""))
             except (OSError, http.client.HTTPException) as broken:
@@ -83,18 +99,46 @@ class Http:
             payload = msgspec.json.encode(body)
             headers["Content-Type"] = "application/json"
         try:
+            connection.connect()
+        except (OSError, UnicodeError, http.client.HTTPException) as broken:
+            raise ServerUnreachable(f"no server answers at {self.url}: {broken}") from broken
+        try:
             connection.request(method, self._prefix + path + _written(query), payload, headers)
             response = connection.getresponse()
         except TimeoutError as slow:
-            raise ServerUnreachable(
+            raise Unanswered(
                 f"the server at {self.url} did not answer in time; its log may say why "
                 "(`regatta server status` names it)"
             ) from slow
         except (OSError, http.client.HTTPException) as broken:
-            raise ServerUnreachable(f"no server answers at {self.url}: {broken}") from broken
+            raise Unanswered(f"no server answers at {self.url}: {broken}") from broken
         if response.status >= 400:
-            raise refused(response.status, response.read())
+            raise refused(response.status, _rest(response))
+        if response.status >= 300:
+            where = response.headers.get("Location", "nowhere")
+            raise not_regatta(self.url, f"it redirects to {where}", response.status)
         return response
+
+
+def _parsed(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url if "//" in url else f"http://{url}")
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        # It has an opinion of its own about what a host may look like.
+        http.client.HTTPConnection(parts.netloc)
+    except (ValueError, http.client.InvalidURL):
+        usable = False
+    if not usable:
+        raise ClientError(f"the server address {url!r} is not a URL; write it as http://HOST:PORT")
+    return parts
+
+
+def _rest(response: http.client.HTTPResponse) -> bytes:
+    """What there is of a refusal's body; the status alone says enough."""
+    try:
+        return response.read()
+    except (OSError, http.client.HTTPException):
+        return b""
 
 
 def _written(query: Query | None) -> str:
@@ -109,7 +153,15 @@ def _written(query: Query | None) -> str:
 def refused(status: int, body: bytes) -> Refused:
     try:
         refusal = msgspec.json.decode(body, type=_Refusal)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:200].decode("utf-8", "replace").strip()
         refusal = _Refusal("NotRegatta", f"an answer that is not Regatta's: HTTP {status} {text}")
     return Refused(status, refusal.code, refusal.message, refusal.problems)
+
+
+def not_regatta(url: str, why: str, status: int = 200) -> Refused:
+    message = (
+        f"what answers at {url} is not a Regatta server of this version: {why}; check --server "
+        "and REGATTA_SERVER"
+    )
+    return Refused(status, "NotRegatta", message)

@@ -29,8 +29,11 @@ def make_app(
     describe: Callable[[], dict[str, Any]],
     stop: Callable[[], None],
     hosts: tuple[str, ...] = (),
+    any_address: bool = False,
 ) -> FastAPI:
-    """`describe` and `stop` belong to the process that serves: see `regatta.server.run`."""
+    """`describe` and `stop` belong to the process that serves: see `regatta.server.run`.
+
+    `hosts` and `any_address` say what else than loopback a Host header may name."""
     changes = Changes(engine)
 
     def leave() -> None:
@@ -62,5 +65,5 @@ def make_app(
     app.include_router(stream_routes(engine, changes), prefix=API)
     app.include_router(server_routes(engine, describe, leave), prefix=API)
     answers.install(app)
-    app.add_middleware(Doorkeeper, token=token, hosts=hosts)
+    app.add_middleware(Doorkeeper, token=token, hosts=hosts, any_address=any_address)
     return app

@@ -3,13 +3,15 @@
 A loopback port is open to every program and every web page of this machine, so three things are
 asked of a request: the token; no `Origin` (no browser page has business here); and a `Host` that
 is this server's own, because a name that an attacker re-points to 127.0.0.1 would otherwise make
-his page same-origin with us.
+his page same-origin with us. Re-pointing needs a name: a server that listens on every address
+takes any address for its own.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,8 +38,11 @@ NO_TOKEN = (
 class Doorkeeper:
     """ASGI middleware; the first thing that a request meets."""
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str, hosts: Iterable[str] = (), *, any_address: bool = False
+    ) -> None:
         self._app = app
+        self._any_address = any_address
         self._token = token.encode()
         self._hosts = LOOPBACK_NAMES | frozenset(hosts)
 
@@ -51,7 +56,7 @@ class Doorkeeper:
 
     def _problem(self, path: str, headers: Headers) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
-        if _without_port(host) not in self._hosts:
+        if not self._ours(_without_port(host)):
             return 403, "ForeignHost", FOREIGN_HOST.format(host)
         if "origin" in headers:
             return 403, "ForeignOrigin", FOREIGN_ORIGIN.format(headers["origin"])
@@ -62,8 +67,19 @@ class Doorkeeper:
             return 401, "Unauthorized", NO_TOKEN
         return None
 
+    def _ours(self, host: str) -> bool:
+        return host in self._hosts or (self._any_address and _is_address(host))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
 
 def _without_port(host: str) -> str:
     if host.startswith("["):
-        return host.partition("]")[0] + "]"
+        return host.partition("]")[0].lower() + "]"
     return host.partition(":")[0].lower()

@@ -25,6 +25,7 @@ import uvicorn
 from regatta import __version__
 from regatta.client.address import Address, FileLock, ServerFiles
 from regatta.client.connection import spawn_guardian
+from regatta.client.errors import UnusableFile
 from regatta.engines.base import EngineError
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 ALREADY_SERVED = 75
 #: The state folder cannot be used; starting again would not change that.
 CANNOT_SERVE = 78
+#: What listens on all of a machine's addresses, and the one among them that commands here use.
+EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 LARGEST_LOG = 8 * 1024 * 1024
 GUARDIAN_CHECK_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
@@ -46,7 +49,7 @@ def main() -> int:
         home = open_home()
         _bound_log(ServerFiles(home.path))
         return serve(home, guarded=True)
-    except EngineError as refused:
+    except (EngineError, UnusableFile) as refused:
         print(refused, file=sys.stderr)
         return CANNOT_SERVE
 
@@ -82,7 +85,7 @@ async def _serve(
 ) -> None:
     host, port = listener.getsockname()[:2]
     address = Address(
-        url=f"http://{host}:{port}", pid=os.getpid(), version=__version__, started_at=time.time()
+        url=url_of(host, port), pid=os.getpid(), version=__version__, started_at=time.time()
     )
 
     def describe() -> dict[str, Any]:
@@ -107,7 +110,14 @@ async def _serve(
         server.should_exit = True
         _leave_in_any_case()
 
-    app = make_app(engine, files.token(), describe=describe, stop=stop, hosts=_names_of(host))
+    app = make_app(
+        engine,
+        files.token(),
+        describe=describe,
+        stop=stop,
+        hosts=_names_of(host),
+        any_address=host in EVERY_ADDRESS,
+    )
     server = _Server(app, announce)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -199,9 +209,15 @@ def _listen(files: ServerFiles, host: str, port: int) -> Iterator[socket.socket]
         yield listener
 
 
+def url_of(host: str, port: int) -> str:
+    """Where this machine's own commands find a server that listens on `host`."""
+    host = EVERY_ADDRESS.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def _names_of(host: str) -> tuple[str, ...]:
     """What a Host header may say besides the loopback names."""
-    if host in ("0.0.0.0", "::"):
+    if host in EVERY_ADDRESS:
         return (socket.gethostname().lower(), socket.getfqdn().lower())
     return (f"[{host}]" if ":" in host else host,)
 

@@ -6,14 +6,17 @@ import os
 import socket
 import stat
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from regatta.api.job import Job, JobSpec, Metadata, Mode, RoleSpec
+from regatta.client.http import REQUEST_SECONDS
 from regatta.engines.base import PreflightFailed
 from regatta.engines.local import paddle_probe
-from regatta.engines.local.paddle_probe import Paddle, probe_paddle
+from regatta.engines.local import preflight as preflights
+from regatta.engines.local.paddle_probe import Paddle, Probing, probe_paddle
 from regatta.engines.local.preflight import (
     Command,
     check_host_name,
@@ -170,6 +173,43 @@ def test_a_host_name_that_leads_here_is_fine() -> None:
     assert check_host_name("localhost") == []
 
 
+def in_container(folder: Path, script: str | None) -> RunSpec:
+    """A replica in docker, where `docker` is the given script or nowhere."""
+    if script is not None:
+        (folder / "docker").write_text(f"#!/bin/sh\necho $@ >> {folder}/asked\n{script}\n")
+        (folder / "docker").chmod(0o755)
+    process = Process(
+        name="main",
+        argv=("docker", "run", "image", "python", "train.py"),
+        env={"PATH": str(folder)},
+        cwd="/",
+        cleanup=("docker", "rm", "x"),
+    )
+    return RunSpec(run_id="u/1", pod="p", folder="/nowhere", containers=(process,))
+
+
+def test_a_runtime_that_is_not_installed_is_refused(tmp_path: Path) -> None:
+    message = refusal(in_container(tmp_path, None))
+    assert "docker is not on the job's PATH" in message
+    assert "leave --runtime out" in message
+
+
+def test_a_runtime_that_does_not_answer_is_refused_with_what_it_says(tmp_path: Path) -> None:
+    message = refusal(in_container(tmp_path, "echo Cannot connect to the daemon >&2; exit 1"))
+    assert "docker does not work here (Cannot connect to the daemon)" in message
+
+
+def test_a_runtime_that_hangs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflights, "_RUNTIME_SECONDS", 0.5)
+    assert "it said nothing" in refusal(in_container(tmp_path, "exec /bin/sleep 60"))
+
+
+def test_a_runtime_that_answers_is_asked_once(tmp_path: Path) -> None:
+    run = in_container(tmp_path, "exit 0")
+    assert preflight(a_paddle_job(), {"ps": run, "worker": run}) == []
+    assert (tmp_path / "asked").read_text() == "version\n"
+
+
 def a_python(folder: Path, body: str) -> str:
     """An interpreter whose `paddle` is the given module."""
     packages = folder / "packages"
@@ -218,6 +258,56 @@ def test_an_import_that_hangs_is_ended(tmp_path: Path) -> None:
     answer = probe_paddle(python, {}, "/", timeout=0.5)
     assert answer.timed_out
     assert not any(key[0] == python for key in paddle_probe._known)
+
+
+def test_what_an_interpreter_that_hangs_has_started_is_ended_too(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f"#!/bin/sh\nsleep 600 & echo $! > {tmp_path}/pid; wait\n")
+    python.chmod(0o755)
+    assert probe_paddle(str(python), {"PATH": os.environ["PATH"]}, "/", timeout=1).timed_out
+    started = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
+    deadline = time.monotonic() + 10
+    # Gone, or dead and not yet fetched by whoever has inherited it.
+    while started.exists() and ") Z " not in started.read_text():
+        assert time.monotonic() < deadline
+
+
+def test_roles_share_one_question_also_when_it_had_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text("import paddle")
+    asked: list[float] = []
+
+    def slow(interpreter: str, environment: object, cwd: str, timeout: float) -> Paddle:
+        asked.append(timeout)
+        return Paddle(interpreter=interpreter, timed_out=True, seconds=timeout)
+
+    run = a_run("python3", "t.py", cwd=tmp_path)
+    warnings = preflight(a_paddle_job(), {"ps": run, "worker": run}, slow)
+
+    assert len(asked) == 1
+    assert [warning.path for warning in warnings] == ["ps", "worker"]
+
+
+def test_all_interpreters_of_a_submission_share_one_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([0.0, 0.0, 50.0, 60.0])
+    monkeypatch.setattr(paddle_probe.time, "monotonic", lambda: next(clock))
+    given: list[float] = []
+
+    def slow(interpreter: str, environment: object, cwd: str, timeout: float) -> Paddle:
+        given.append(timeout)
+        return GOOD
+
+    ask = Probing(slow, budget=60.0)
+    answers = [ask(f"/opt/python{i}", {}, "/") for i in range(3)]
+
+    assert given == [60.0, 10.0]
+    assert [answer.timed_out for answer in answers] == [False, False, True]
+
+
+def test_a_client_waits_much_longer_than_preflight_may_take() -> None:
+    assert paddle_probe.BUDGET <= REQUEST_SECONDS / 2
 
 
 def test_an_interpreter_that_is_not_there_is_an_answer_too() -> None:

@@ -23,5 +23,5 @@ def command(settings: Settings, name: str, output: str | None) -> Exit:
         whole = {"job": plain(job), "pods": plain(pods), "events": plain(events)}
         print(dump(whole, output))
     else:
-        print("\n".join(describe_lines(job, pods, events, settings.paint)))
+        print(settings.page(describe_lines(job, pods, events, settings.paint)))
     return Exit.OK

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import click
 
 from regatta.cli.ansi import Painted
-from regatta.cli.names import complete_names
+from regatta.cli.door import Door
+from regatta.cli.names import complete_names, not_here
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import dump, listing, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -33,20 +34,28 @@ def command(
 ) -> Exit:
     """Show what happened to job NAME, or to all jobs, oldest first."""
     namespace = None if all_namespaces else settings.namespace
+    client = settings.connect()
+    if name is not None:
+        _check(client, namespace, name)
     if follow:
         _follow(settings, namespace, name, output)
         return Exit.OK
-    client = settings.connect()
-    if name is not None and namespace is not None:
-        client.get(namespace, name)  # a job that does not exist is an error, not an empty list
     found = client.events(namespace, name)
     if output:
         print(dump(listing(found), output))
     elif found:
-        print("\n".join(table(HEADERS, event_rows(found), settings.paint)))
+        print(settings.page(table(HEADERS, event_rows(found), settings.paint)))
     else:
         click.echo("No events.", err=True)
     return Exit.OK
+
+
+def _check(client: Door, namespace: str | None, name: str) -> None:
+    """A job that does not exist is an error, not an empty list."""
+    if namespace is not None:
+        client.get(namespace, name)
+    elif all(job.name != name for job in client.jobs(None)):
+        raise not_here([name], None)
 
 
 def event_rows(events: Sequence[EventView]) -> list[list[Cell]]:
@@ -78,4 +87,4 @@ def _follow(
         headers = HEADERS if print_header else ()
         print_header = False
         lines = table(headers, event_rows([event]), settings.paint, widths=widths)
-        print("\n".join(lines), flush=True)
+        print(settings.page(lines), flush=True)

@@ -6,7 +6,7 @@ import click
 
 from regatta.api.job import Job
 from regatta.cli import rows
-from regatta.cli.names import complete_names
+from regatta.cli.names import complete_names, not_here
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import dump, listing, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -57,14 +57,25 @@ class Listing:
             jobs = [client.get(self._namespace, name) for name in self._names]
         else:
             jobs = [job for job in client.jobs(self._namespace) if self._wanted(job)]
+        if jobs or not self._names:
+            self._print(jobs)
+        self._check(jobs)
+
+    def _print(self, jobs: list[Job]) -> None:
         if self._output:
             one = len(self._names) == 1 and len(jobs) == 1
             print(dump(plain(jobs[0]) if one else listing(jobs), self._output))
         elif jobs:
-            print("\n".join(self._table(jobs)))
+            print(self._settings.page(self._table(jobs)))
         else:
             where = "" if self._namespace is None else f" in namespace {self._namespace}"
             click.echo(f"No jobs{where}. `regatta run FILE` starts one.", err=True)
+
+    def _check(self, jobs: list[Job]) -> None:
+        """A name without a job is an error, not an empty list."""
+        found = {job.name for job in jobs}
+        if missing := [name for name in self._names if name not in found]:
+            raise not_here(missing, self._namespace)
 
     def watch(self) -> None:
         from regatta.cli.streams import watch_jobs
@@ -75,6 +86,7 @@ class Listing:
         name = self._names[0] if len(self._names) == 1 else None
         for update in watch_jobs(self._settings, self._namespace, name):
             if isinstance(update, Synced) and widths is None:
+                self._check(first)
                 widths = self._begin(first)
             elif isinstance(update, Job) and self._wanted(update):
                 if widths is None:
@@ -83,14 +95,15 @@ class Listing:
                     print(dump(plain(update), self._output), flush=True)
                 else:
                     row = self._row(update)
-                    print(table((), [row], self._settings.paint, widths=widths)[0], flush=True)
+                    lines = table((), [row], self._settings.paint, widths=widths)
+                    print(self._settings.page(lines), flush=True)
 
     def _begin(self, jobs: list[Job]) -> list[int]:
         if self._output:
             for job in jobs:
                 print(dump(plain(job), self._output), flush=True)
         else:
-            print("\n".join(self._table(jobs)), flush=True)
+            print(self._settings.page(self._table(jobs)), flush=True)
         return column_widths(self._headers(), [self._row(job) for job in jobs])
 
     def _wanted(self, job: Job) -> bool:

@@ -9,7 +9,7 @@ import click
 from regatta.cli.loglines import LogPrinter
 from regatta.cli.names import job_argument
 from regatta.cli.options import duration
-from regatta.cli.outcomes import Exit
+from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.output import output_option
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.streams import follow_job
@@ -50,6 +50,8 @@ def command(
     Logs stay until the job is deleted, also those of replicas that were cleaned up. On a cluster
     a log goes with its pod.
     """
+    if role is not None or index is not None:
+        _check(settings, name, role, index)
     query = LogQuery(
         role=role,
         index=index,
@@ -71,6 +73,32 @@ def command(
             case Gone():
                 break
     return Exit.OK
+
+
+def _check(settings: Settings, name: str, role: str | None, index: int | None) -> None:
+    """A replica that never was is an error, not an empty log."""
+    client = settings.connect()
+    job = client.get(settings.namespace, name)
+    counts = {
+        known: spec.replicas for known, spec in job.spec.roles().items() if role in (None, known)
+    }
+    if not counts:
+        raise Stop(
+            Exit.CONFLICT,
+            f"job {name} has no role {role!r}",
+            f"Its roles are {', '.join(job.spec.roles())}.",
+        )
+    if index is None or index < max(counts.values()):
+        return
+    # Scaling down leaves the logs of replicas that are no longer wanted.
+    pods = client.pods(job.namespace, job.name)
+    if not any(pod.role in counts and pod.index == index for pod in pods):
+        there = ", ".join(f"{known} {count}" for known, count in counts.items())
+        raise Stop(
+            Exit.CONFLICT,
+            f"job {name} has no replica with index {index}",
+            f"Indexes start at 0; replicas of each role: {there}.",
+        )
 
 
 def _as_json(line: object) -> str:

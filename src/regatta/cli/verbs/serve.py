@@ -21,10 +21,10 @@ def command(settings: Settings, host: str, port: int) -> Exit:
     Only this machine can reach it unless --host says otherwise. Every request needs the token in
     the server.token file of the state folder.
     """
-    from regatta.engines.local.home import open_home
+    from regatta.client.connection import local_home
     from regatta.server.run import ALREADY_SERVED, serve
 
-    home = open_home()
+    home = local_home()
 
     def ready(address: Address) -> None:
         print(f"serving {address.url}\n  state and token: {home.path}", flush=True)

@@ -42,7 +42,7 @@ def command(settings: Settings, /, wait: bool, output: str | None, **options: An
             print(f"  stop it:    regatta stop {handle(job)}")
     if not wait:
         return Exit.OK
-    ended, code = wait_for(settings, job.namespace, job.name, "finished", None)
+    ended, code = wait_for(settings, job.namespace, job.name, "finished", None, job.uid)
     if ended is not None and not output:
-        print("\n".join(ending_lines(ended, settings.paint)))
+        print(settings.page(ending_lines(ended, settings.paint)))
     return code

@@ -7,10 +7,9 @@ import time
 
 import click
 
-from regatta.api.job import Job
+from regatta.api.job import CleanPodPolicy, Job, Phase
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import dump, output_option, plain
-from regatta.cli.rows import phase_of
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.table import Cell, table
 from regatta.cli.times import size
@@ -108,14 +107,20 @@ def usage_lines(usage: list[tuple[Job, list[PodView]]], settings: Settings) -> l
     return table(("JOB", "REPLICA", "STATE", "CPU", "MEMORY", "GPU"), rows, settings.paint)
 
 
+def _may_have_left_servers(job: Job) -> bool:
+    """Counts are those at the end, so they stay what they were when the servers have been ended."""
+    cleaned = job.spec.clean_pod_policy in (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION)
+    running = any(role.running or role.starting for role in job.status.roles().values())
+    return job.status.phase is Phase.COMPLETED and running and not cleaned
+
+
 def _look(
     client: Client, namespace: str | None
 ) -> tuple[MachineView, list[tuple[Job, list[PodView]]]]:
-    """Only jobs that may have something running: finished ones can have left servers behind."""
+    """One request per job, so only of those that may have something running."""
     usage = []
     for job in client.jobs(namespace):
-        running = any(role.running or role.starting for role in job.status.roles().values())
-        if job.finished and not running and phase_of(job) != "Completed":
+        if job.finished and not _may_have_left_servers(job):
             continue
         pods = [pod for pod in client.pods(job.namespace, job.name) if pod.current]
         alive = [pod for pod in pods if pod.phase in ("Running", "Starting")]

@@ -10,7 +10,7 @@ import click
 from regatta.api.problems import InvalidJob, Problem
 from regatta.cli.explain import show_problems
 from regatta.cli.jobfile import pairs, read_job_file
-from regatta.cli.outcomes import Exit, invalid_message
+from regatta.cli.outcomes import Exit, Stop, invalid_message
 from regatta.cli.output import dump, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
 
@@ -36,10 +36,8 @@ def command(
 
     Exits with 0 when all files are good (warnings allowed), else with 2.
     """
-    results = []
-    for file in files:
-        overrides = {"name": name, "sets": sets, "env": pairs("--env", env)}
-        results.append((file, *_check(file, strict, overrides)))
+    overrides = {"name": name, "sets": sets, "env": pairs("--env", env)}
+    results = [(file, *_check(file, strict, overrides)) for file in files]
     if output:
         shown = [
             {"file": file, "valid": valid, "problems": plain(problems)}
@@ -60,11 +58,13 @@ def command(
 def _check(file: str, strict: bool, overrides: dict[str, Any]) -> tuple[bool, list[Problem], str]:
     from regatta.api.load import load_job
 
-    text, source, _ = read_job_file(file)
     try:
+        text, source, _ = read_job_file(file)
         loaded = load_job(text, source=source, strict=strict, **overrides)
     except InvalidJob as invalid:
         return False, invalid.problems, ""
+    except Stop as unread:  # the other files have results all the same
+        return False, [Problem("", f"{unread.message}. {unread.hint}")], ""
     spec = loaded.job.spec
     count = spec.replicas
     about = f"valid, a {spec.mode} job of {count} replica{'' if count == 1 else 's'}"

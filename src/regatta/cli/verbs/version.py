@@ -6,7 +6,7 @@ from regatta import __version__
 from regatta.cli.outcomes import Exit
 from regatta.cli.output import dump, output_option
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.client.errors import ClientError
+from regatta.client.errors import ClientError, ServerHangs
 
 
 @verb("version")
@@ -21,6 +21,8 @@ def command(settings: Settings, output: str | None) -> Exit:
         return Exit.OK
     try:
         server = settings.connect_server(start=False).server().version
+    except ServerHangs:
+        raise
     except ClientError:
         server = None
     if output:

@@ -1,18 +1,24 @@
 """Asks a job's own interpreter about its PaddlePaddle, once, and remembers the answer.
 
+The one who submits waits meanwhile, so all questions of a submission share one budget.
+
 Importing Paddle costs a second and 300 MB, so it happens in a process of its own and only when
 the interpreter or its packages have changed since the last time.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
-TIMEOUT = 60.0
+#: For all interpreters of a submission together; well below what a client waits for its answer.
+BUDGET = 60.0
 
 #: Runs in the job's interpreter, which may be old and has none of our packages. brpc's own flag
 #: says yes where there is no parameter server; the wrapper class is the sign that tells.
@@ -44,16 +50,40 @@ class Paddle(msgspec.Struct, frozen=True, kw_only=True):
     #: The last line that the failed import wrote.
     error: str = ""
     timed_out: bool = False
-    seconds: float = TIMEOUT
+    seconds: float = BUDGET
 
 
-Probe = Callable[[str, Mapping[str, str], str], Paddle]
+#: Interpreter, environment, working directory, seconds it may take.
+Probe = Callable[[str, Mapping[str, str], str, float], Paddle]
 
 _known: dict[tuple[object, ...], Paddle] = {}
 
 
+class Probing:
+    """The questions of one submission: each interpreter is asked once, however it answers, and
+    all of them within one budget."""
+
+    def __init__(self, probe: Probe, budget: float = BUDGET) -> None:
+        self._probe = probe
+        self._budget = budget
+        self._deadline = time.monotonic() + budget
+        self._asked: dict[tuple[object, ...], Paddle] = {}
+
+    def __call__(self, interpreter: str, environment: Mapping[str, str], cwd: str) -> Paddle:
+        key = _key(interpreter, environment)
+        if key not in self._asked:
+            self._asked[key] = self._ask(interpreter, environment, cwd)
+        return self._asked[key]
+
+    def _ask(self, interpreter: str, environment: Mapping[str, str], cwd: str) -> Paddle:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            return Paddle(interpreter=interpreter, timed_out=True, seconds=self._budget)
+        return self._probe(interpreter, environment, cwd, left)
+
+
 def probe_paddle(
-    interpreter: str, environment: Mapping[str, str], cwd: str, timeout: float = TIMEOUT
+    interpreter: str, environment: Mapping[str, str], cwd: str, timeout: float = BUDGET
 ) -> Paddle:
     key = _key(interpreter, environment)
     if key not in _known:
@@ -66,28 +96,33 @@ def probe_paddle(
 
 def _ask(interpreter: str, environment: Mapping[str, str], cwd: str, timeout: float) -> Paddle:
     try:
-        done = subprocess.run(
+        asked = subprocess.Popen(
             [interpreter, "-c", _PROGRAM],
             env=dict(environment),
             cwd=cwd,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # An interpreter may be a script that starts the real one: both have to end.
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
-        return Paddle(interpreter=interpreter, timed_out=True, seconds=timeout)
     except OSError as error:
         return Paddle(interpreter=interpreter, error=str(error))
-    lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
-    if done.returncode == 0 and lines:
+    with asked:
+        try:
+            out, err = asked.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(asked.pid, signal.SIGKILL)
+            return Paddle(interpreter=interpreter, timed_out=True, seconds=timeout)
+    lines = [line for line in out.decode(errors="replace").splitlines() if line.strip()]
+    if asked.returncode == 0 and lines:
         try:
             answer = msgspec.json.decode(lines[-1], type=Paddle)
         except msgspec.MsgspecError:
             return Paddle(interpreter=interpreter, error=f"unexpected answer: {lines[-1][:200]}")
         return msgspec.structs.replace(answer, interpreter=interpreter)
-    told = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    last = told[-1].strip()[:500] if told else f"it exited with {done.returncode}"
+    told = [line for line in err.decode(errors="replace").splitlines() if line.strip()]
+    last = told[-1].strip()[:500] if told else f"it exited with {asked.returncode}"
     return Paddle(interpreter=interpreter, error=last)
 
 

@@ -1,7 +1,8 @@
 """Checks before queueing that need the training environment: better now than after an hour's wait.
 
 The command is there, the script is there, and where it trains with PaddlePaddle the job's own
-interpreter can import it and has what the job's mode needs.
+interpreter can import it and has what the job's mode needs. Of a job in containers, the runtime
+answers; what is inside an image is not looked at.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import shlex
 import shutil
 import socket
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,12 +21,14 @@ import msgspec
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
 from regatta.engines.base import PreflightFailed
-from regatta.engines.local.paddle_probe import Paddle, Probe, probe_paddle
+from regatta.engines.local.paddle_probe import Paddle, Probe, Probing, probe_paddle
 from regatta.engines.local.runspec import Process, RunSpec
 
 _PYTHON = re.compile(r"python[0-9.]*$")
 _SHELLS = ("sh", "bash", "dash", "zsh")
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
+#: For a container runtime to say which one it is.
+_RUNTIME_SECONDS = 10.0
 #: More of a script is not read; an import that comes later is rare.
 _SCRIPT_BYTES = 1 << 20
 
@@ -42,9 +46,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle) -> list[Problem]:
     """Check the first replica of each role (by role name). Gives warnings; raises
     PreflightFailed with every problem."""
+    ask = Probing(probe)
     problems: list[Problem] = []
     warnings: list[Problem] = []
     trains_with_paddle = False
+    for process in _runtimes(runs):
+        problems += check_runtime(process)
     for role, run in runs.items():
         process = run.containers[0]
         command = read_command(process.argv)
@@ -54,7 +61,7 @@ def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle
             continue
         trains_with_paddle = True
         python = shutil.which(command.interpreter, path=process.env.get("PATH", os.defpath))
-        answer = probe(python or command.interpreter, process.env, process.cwd)
+        answer = ask(python or command.interpreter, process.env, process.cwd)
         worse, softer = judge_paddle(job.spec.mode, role, answer)
         problems += worse
         warnings += softer
@@ -196,6 +203,52 @@ def check_host_name(name: str | None = None) -> list[Problem]:
             what = f"this machine's name, {name}, resolves to {address}, which is not this machine"
             return [Problem("spec.withGloo", f"{what}: PS training with gloo crashes. {remedy}")]
     return []
+
+
+def check_runtime(process: Process) -> list[Problem]:
+    """Docker needs a daemon that lets this user in, so being installed is not enough."""
+    runtime = process.argv[0]
+    program = shutil.which(runtime, path=process.env.get("PATH", os.defpath))
+    if program is None:
+        return [
+            Problem(
+                "",
+                f"{runtime} is not on the job's PATH. Install it, or leave --runtime out to run "
+                "the commands as processes of this machine.",
+            )
+        ]
+    try:
+        asked = subprocess.run(
+            [program, "version"],
+            env=dict(process.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_RUNTIME_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        why = f"it said nothing for {_RUNTIME_SECONDS:.0f} s"
+    except OSError as error:
+        why = str(error)
+    else:
+        if asked.returncode == 0:
+            return []
+        said = asked.stderr.decode(errors="replace").strip().splitlines()
+        why = said[-1][:300] if said else f"it exited with {asked.returncode}"
+    return [
+        Problem(
+            "",
+            f"{runtime} does not work here ({why}); `{runtime} version` has to succeed first. "
+            "Without --runtime the commands run as processes of this machine.",
+        )
+    ]
+
+
+def _runtimes(runs: Mapping[str, RunSpec]) -> list[Process]:
+    """One process for each container runtime that the job uses."""
+    processes = [process for run in runs.values() for process in run.containers]
+    return list({p.argv[0]: p for p in processes if _is_container(p)}.values())
 
 
 def _uses_paddle(process: Process, command: Command) -> bool:
