@@ -72,6 +72,17 @@ def test_a_bad_pattern_is_refused_with_the_reason(client: Client) -> None:
     assert caught.value.status == 400
 
 
+def test_a_pattern_that_takes_for_ever_is_told_and_stops_nobody(client: Client) -> None:
+    finished(client, "endless", f"echo {'a' * 40}!")
+
+    query = LogQuery(grep="(a+)+$")
+    *_, last = client.stream_logs("default", "endless", query, "", status=False)
+
+    assert last.event == "error"
+    assert "takes too long on a line; simplify it" in last.data
+    assert client.get("default", "endless").finished
+
+
 def test_following_with_status_ends_with_the_final_job(client: Client) -> None:
     client.submit(Submission(text=shell_job("told", "echo one; sleep 0.3; echo two")))
 
