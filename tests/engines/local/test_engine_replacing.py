@@ -36,6 +36,7 @@ def a_program_slow_to_end(folder: Path) -> str:
 def test_servers_that_ran_on_are_stopped_when_the_job_is_run_again(engine: LocalEngine) -> None:
     old = submit(engine, a_job_that_leaves_its_server_running("echo served; exec sleep 600"))
     wait_for(engine, "again", Phase.COMPLETED)
+    eventually(lambda: _lines(engine, old.uid) == ["served"], "what its server says")
     (server,) = pods_of(engine, "again", "ps")
     assert server.pid is not None
     assert alive(server.pid)
@@ -44,8 +45,12 @@ def test_servers_that_ran_on_are_stopped_when_the_job_is_run_again(engine: Local
     assert not alive(server.pid)
     assert engine.get("default", old.uid).status.phase is Phase.COMPLETED
     assert wait_until_quiet(engine, old.uid)
-    logs = engine.logs("default", old.uid, LogQuery(role="ps"))
-    assert [line.text for batch in logs for line in batch.lines] == ["served"]
+    assert _lines(engine, old.uid) == ["served"]
+
+
+def _lines(engine: LocalEngine, uid: str) -> list[str]:
+    logs = engine.logs("default", uid, LogQuery(role="ps"))
+    return [line.text for batch in logs for line in batch.lines]
 
 
 def test_a_job_waits_for_the_servers_of_the_one_whose_name_it_takes(
@@ -55,6 +60,7 @@ def test_a_job_waits_for_the_servers_of_the_one_whose_name_it_takes(
     job["spec"]["ps"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30  # type: ignore[index]
     submit(engine, job)
     wait_for(engine, "again", Phase.COMPLETED)
+    eventually((tmp_path / "busy").exists, "its server")
     submit(engine, a_job("again", f"[ ! -e {tmp_path}/busy ]"))
     eventually(lambda: engine.get("default", "again").status.message == WAITS, "its waiting")
     (tmp_path / "leave").touch()

@@ -120,7 +120,7 @@ def test_logs_of_a_role_that_is_not_there_and_of_pods_that_were_cleaned(
     assert (cleaned.code, cleaned.out) == (0, "")
     assert "no longer there (cleanPodPolicy: OnCompletion): worker-0" in cleaned.err
     assert wrong.code == 4
-    assert "its roles are worker" in wrong.err
+    assert "Its roles are worker" in wrong.err
 
 
 def test_following_goes_on_through_restarts_in_place(

@@ -204,7 +204,7 @@ def test_a_dry_run_prints_what_the_operator_would_create(
 
     *objects, rest = yaml.safe_load_all(said.out)
     assert [made["metadata"]["name"] for made in objects] == [
-        *(f"{name}-ps-0", f"{name}-worker-0", f"{name}-worker-1", f"{name}-env-1")
+        *(f"{name}-ps-0", f"{name}-worker-0", f"{name}-worker-1", f"{name}-env-1-<uid>")
     ]
     worker = rest["environment"][f"{name}-worker-1"]
     assert worker["PADDLE_PSERVERS_IP_PORT_LIST"] == f"<{name}-ps-0>:20000"

@@ -24,7 +24,7 @@ from regatta.engines.rehearsing import as_placed
 
 #: A group, the pods and their environment take three looks; more would be a mistake of ours.
 ROUNDS = 6
-UID = "<uid of the job>"
+UID = "<uid>"
 
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
 
