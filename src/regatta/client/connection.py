@@ -25,7 +25,7 @@ from regatta.engines.local.home import Home, home_root, open_home
 
 START_SECONDS = 30.0
 #: A server that lives answers at once; on a busy machine it may take a moment, hence several tries.
-HEALTH_SECONDS, HEALTH_TRIES = 2.0, 4
+HEALTH_SECONDS, HEALTH_TRIES = 2.0, 6
 _PAUSE = 0.02
 
 T = TypeVar("T")
