@@ -31,10 +31,10 @@ from regatta.controller.world import PORTS_PER_REPLICA, meets_by_name
 
 def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     before = job
-    job = first_size(job, world)
-    job, edited = follow_templates(job, world)
-    job, scaled = follow_scaling(job, observe(job, world.children))
-    world = observe(job, world.children)
+    job, edited = follow_templates(first_size(job, world), world)
+    sized, world = job, _seen_anew(job, before, world)
+    job, scaled = follow_scaling(job, world)
+    world = _seen_anew(job, sized, world)
     status = summarise(job, world, verdict, now)
     pause = until_restart(job, now)
     pods = _pods(job, world) if pause is None else ()
@@ -52,6 +52,11 @@ def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
         events=(*edited, *scaled, *_created(pods), *_transition(before.status.phase, status.phase)),
         look_again=soonest(pause, verdict.look_again),
     )
+
+
+def _seen_anew(job: Job, former: Job, world: World) -> World:
+    """A look through thousands of pods is not repeated for a job that has not changed."""
+    return world if job is former else observe(job, world.children)
 
 
 def _pods(job: Job, world: World) -> tuple[NewPod, ...]:
