@@ -39,14 +39,17 @@ def test_following_goes_on_through_restarts(engine: LocalEngine) -> None:
     assert texts(engine.logs("default", "tries", LogQuery(follow=True))) == ["try", "try"]
 
 
-def test_following_ends_although_servers_run_on(engine: LocalEngine) -> None:
-    job = a_job("ps", "echo trained", cleanPodPolicy="Never", withGloo=0)
+def test_following_ends_although_servers_run_on(engine: LocalEngine, tmp_path: Path) -> None:
+    train = f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; echo trained"
+    job = a_job("ps", train, cleanPodPolicy="Never", withGloo=0)
     job["spec"]["ps"] = a_role("echo serving; exec sleep 600")
     submit(engine, job)
-    assert set(texts(engine.logs("default", "ps", LogQuery(follow=True)))) == {
-        "trained",
-        "serving",
-    }
+    stream = engine.logs("default", "ps", LogQuery(follow=True))
+    got: list[str] = []
+    while not got:
+        got += [line.text for line in next(stream).lines]
+    (tmp_path / "go").touch()
+    assert got + texts(stream) == ["serving", "trained"]
     assert pods_of(engine, "ps", "ps")[0].phase == "Running"
 
 
