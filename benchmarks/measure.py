@@ -65,6 +65,13 @@ def proportional_memory(pid: int) -> int:
     raise RuntimeError(f"no Pss for process {pid}")
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far, all its threads together."""
+    after_the_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(after_the_name[11]) + int(after_the_name[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def children_of(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task")
     return [

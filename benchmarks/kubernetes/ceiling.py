@@ -13,16 +13,18 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.processes import Daemon
 
 from benchmarks.kubernetes.audit import AuditLog, Call, made
-from benchmarks.kubernetes.cluster import cluster
+from benchmarks.kubernetes.cluster import cluster, until_at_rest
 from benchmarks.kubernetes.contenders import Regatta, Shape, submit, warm_up
 from benchmarks.kubernetes.watching import Watch
-from benchmarks.measure import ROOT, Row
+from benchmarks.measure import ROOT, Row, processor_seconds
 from regatta.controller.plan import Instant
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes.jobs import JobReader
@@ -30,72 +32,93 @@ from regatta.engines.kubernetes.observe import Found, children
 from regatta.engines.kubernetes.slim import JobDocument
 
 
+@dataclass(frozen=True)
+class Side:
+    """How one of a pair did. `own` and `plane`: milliseconds of processor time for each pod."""
+
+    rate: float
+    #: Pods a second again, but from the first job that was sent.
+    whole: float
+    calls: float
+    own: float
+    plane: float
+
+
 def measure(jobs: int, shape: Shape, pairs: int) -> list[Row]:
-    ours: list[float] = []
-    plain: list[float] = []
-    ratios: list[float] = []
-    calls: list[float] = []
-    ends: list[float] = []
+    ours: list[Side] = []
+    plain: list[Side] = []
     regatta = Regatta()
     with cluster() as (plane, audit):
         regatta.install(plane)
         operator = regatta.start(plane)
         try:
             warm_up(plane, regatta)
+            until_at_rest(plane)
             for number in range(pairs + 1):
-                pods = jobs * shape.pods
                 # Who goes first changes, and the first pair of all does not count: whoever
                 # meets a control plane that has done nothing yet is faster.
-                raw = _plain(plane, audit, regatta, jobs, shape, number) if number % 2 else 0.0
-                rate, whole, per_pod = _operator(plane, audit, regatta, jobs, shape, number)
+                raw = _plain(plane, audit, regatta, jobs, shape, number) if number % 2 else None
+                mine = _operator(plane, audit, regatta, operator, jobs, shape, number)
                 raw = raw or _plain(plane, audit, regatta, jobs, shape, number)
-                said = f"{rate:.0f} pods/s, plain client {raw:.0f}, {whole:.2f} s in all"
-                print(f"  pair {number}, {pods} pods: {said}", file=sys.stderr, flush=True)
-                if number == 0:
-                    continue
-                ours.append(rate)
-                plain.append(raw)
-                ratios.append(rate / raw)
-                calls.append(per_pod)
-                ends.append(pods / whole)
+                print(f"  pair {number}: {mine}, plain client {raw}", file=sys.stderr, flush=True)
+                if number:
+                    ours.append(mine)
+                    plain.append(raw)
         finally:
             operator.stop()
-    size = f"{jobs} jobs of {shape.pods} pods"
+    return _rows(f"{jobs} jobs of {shape.pods} pods", ours, plain)
+
+
+def _rows(size: str, ours: list[Side], plain: list[Side]) -> list[Row]:
     peer = "a plain client that creates the same pods, 32 at a time"
-    raw_rate = f"{statistics.median(plain):.0f} pods/s"
+
+    def row(what: str, field: str, digits: int, unit: str, theirs: str | None = None) -> Row:
+        mine = [getattr(side, field) for side in ours]
+        raw = [getattr(side, theirs or field) for side in plain]
+        ratio = statistics.median(m / r for m, r in zip(mine, raw, strict=True))
+        shown = [f"{statistics.median(side):.{digits}f}{unit}" for side in (mine, raw)]
+        return Row(what, *shown, peer, ratio)
+
     return [
-        Row(
-            f"{size}: create rate, first pod to last",
-            f"{statistics.median(ours):.0f} pods/s",
-            raw_rate,
-            peer,
-            statistics.median(ratios),
-        ),
-        Row(
-            f"{size}: create rate, first job sent to last pod",
-            f"{statistics.median(ends):.0f} pods/s",
-            raw_rate,
-            peer,
-            statistics.median(mine / raw for mine, raw in zip(ends, plain, strict=True)),
-        ),
-        Row("API calls per pod meanwhile", f"{statistics.median(calls):.2f}", "1.00", peer),
+        row(f"{size}: create rate, first pod to last", "rate", 0, " pods/s"),
+        row(f"{size}: create rate, first job sent to last pod", "whole", 0, " pods/s", "rate"),
+        row("API calls per pod meanwhile", "calls", 2, ""),
+        row("processor time per pod meanwhile: of its own", "own", 2, " ms"),
+        row("processor time per pod meanwhile: control plane, kwok", "plane", 2, " ms"),
     ]
+
+
+class _Used:
+    """Processor time that somebody and the control plane use from now on."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._parts = [part.pid for part in plane.parts]
+        self._before = self._sum()
+
+    def _sum(self) -> float:
+        return sum(processor_seconds(pid) for pid in self._parts)
+
+    def milliseconds(self, pods: int) -> float:
+        return (self._sum() - self._before) * 1000 / pods
 
 
 def _operator(
     plane: ControlPlane,
     audit: AuditLog,
     regatta: Regatta,
+    operator: Daemon,
     jobs: int,
     shape: Shape,
     number: int,
-) -> tuple[float, float, float]:
-    """Pods a second; seconds from the first job; calls per pod until the last pod was made."""
+) -> Side:
     namespace = plane.create_namespace(f"operator-{number}")
     pods = jobs * shape.pods
+    used, before = _Used(plane), processor_seconds(operator.pid)
     with Watch(plane, f"/api/v1/namespaces/{namespace}/pods") as seen:
         names = [f"job-{job}" for job in range(jobs)]
         began = submit(plane, regatta, namespace, names, shape)
+        seen.until(lambda c: c["made"] >= pods, "all pods made")
+        theirs, own = used.milliseconds(pods), processor_seconds(operator.pid) - before
         seen.until(lambda c: c["Running"] >= pods, "all pods running")
     calls = audit.calls(regatta.name, namespace)
     created = made(calls)
@@ -103,12 +126,18 @@ def _operator(
     while_creating = [call for call in calls if call.answered <= last]
     plane.api.delete(regatta.path(namespace))
     _until_empty(plane, namespace)
-    return _rate_of(created, pods), last - began, len(while_creating) / pods
+    return Side(
+        rate=_rate_of(created, pods),
+        whole=pods / (last - began),
+        calls=len(while_creating) / pods,
+        own=own * 1000 / pods,
+        plane=theirs,
+    )
 
 
 def _plain(
     plane: ControlPlane, audit: AuditLog, regatta: Regatta, jobs: int, shape: Shape, number: int
-) -> float:
+) -> Side:
     namespace = plane.create_namespace(f"plain-{number}")
     pods = jobs * shape.pods
     manifests = plane.folder / f"plain-{number}.json"
@@ -116,12 +145,22 @@ def _plain(
     kubeconfig = plane.kubeconfig("plain")
     command = [sys.executable, "-m", "benchmarks.kubernetes.plain_client"]
     with Watch(plane, f"/api/v1/namespaces/{namespace}/pods") as seen:
-        subprocess.run([*command, kubeconfig, namespace, manifests], cwd=ROOT, check=True)
+        used = _Used(plane)
+        answer = subprocess.run(
+            [*command, kubeconfig, namespace, manifests],
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        theirs = used.milliseconds(pods)
         seen.until(lambda c: c["Running"] >= pods, "all pods running")
-    rate = _rate_of(made(audit.calls("plain", namespace)), pods)
+    calls = audit.calls("plain", namespace)
+    rate = _rate_of(made(calls), pods)
     plane.api.delete(f"/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0")
     _until_empty(plane, namespace)
-    return rate
+    own = float(answer.stdout) * 1000 / pods
+    return Side(rate=rate, whole=rate, calls=len(calls) / pods, own=own, plane=theirs)
 
 
 def _rate_of(created: list[Call], pods: int) -> float:
@@ -136,7 +175,7 @@ def _until_empty(plane: ControlPlane, namespace: str) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"pods of {namespace} do not go")
         time.sleep(0.25)
-    time.sleep(2)  # controllers and caches come to rest
+    until_at_rest(plane)
 
 
 def bare_pods(regatta: Regatta, jobs: int, shape: Shape) -> list[dict[str, Any]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from tests.kubernetes.controlplane.plane import (
 )
 
 from benchmarks.kubernetes.audit import AuditLog
+from benchmarks.measure import processor_seconds
 
 #: Whose calls are counted. What the plain client does is counted like an operator's work.
 USERS = ("regatta", "upstream", "kubeflow", "plain")
@@ -48,6 +51,22 @@ def cluster(
 def let_pods_end(plane: ControlPlane) -> None:
     """From now on a pod ends if its annotations say so (`kwok.exits`): all that run, at once."""
     _play(plane, ends=True)
+
+
+def until_at_rest(plane: ControlPlane, seconds: float = 60) -> None:
+    """Before a clock starts: the API server rebuilds its OpenAPI after a CRD came, and tidies up.
+
+    At rest is an API server that used less than a fifth of one processor for two seconds.
+    """
+    deadline = time.monotonic() + seconds
+    calm = 0
+    while calm < 2:
+        used = processor_seconds(plane.apiserver.pid)
+        time.sleep(1)
+        calm = calm + 1 if processor_seconds(plane.apiserver.pid) - used < 0.2 else 0
+        if time.monotonic() > deadline:
+            print(f"  the API server is busy even after {seconds:.0f} s", file=sys.stderr)
+            return
 
 
 def _play(plane: ControlPlane, *, ends: bool) -> None:

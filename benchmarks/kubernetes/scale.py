@@ -16,7 +16,7 @@ from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.processes import Daemon
 
 from benchmarks.kubernetes.audit import AuditLog, by_kind, writes
-from benchmarks.kubernetes.cluster import cluster
+from benchmarks.kubernetes.cluster import cluster, until_at_rest
 from benchmarks.kubernetes.contenders import Regatta, Shape, submit
 from benchmarks.kubernetes.watching import Watch
 from benchmarks.measure import Row, milliseconds, proportional_memory
@@ -37,11 +37,11 @@ def measure(jobs: int, shape: Shape, quiet_seconds: float) -> list[Row]:
         operator = regatta.start(plane)
         with Watch(plane, f"/api/v1/namespaces/{NAMESPACE}/pods") as seen:
             _fill(plane, regatta, seen, range(jobs), shape)
-            # First, so that the API server has come to rest from the filling too.
             written = _at_rest(plane, audit, regatta, quiet_seconds)
             synced, passed = [], []
             for number in range(RESTARTS):
                 operator.stop()
+                until_at_rest(plane)
                 operator, first, second = _restart(plane, regatta, jobs)
                 said = f"synced after {first:.2f} s, all jobs looked at after {second:.2f} s"
                 print(f"  restart {number + 1}, {pods} pods: {said}", file=sys.stderr, flush=True)

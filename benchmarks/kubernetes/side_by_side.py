@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 from benchmarks.kubernetes.audit import by_kind, made, writes
-from benchmarks.kubernetes.cluster import cluster, let_pods_end
+from benchmarks.kubernetes.cluster import cluster, let_pods_end, until_at_rest
 from benchmarks.kubernetes.contenders import (
     Contender,
     Kubeflow,
@@ -62,6 +62,7 @@ def one_run(contender: Contender, jobs: int, shape: Shape) -> Run:
         try:
             warm_up(plane, contender)
             plane.create_namespace(NAMESPACE)
+            until_at_rest(plane)
             with (
                 Watch(plane, f"/api/v1/namespaces/{NAMESPACE}/pods") as seen,
                 Watch(plane, contender.path(NAMESPACE), contender.stage) as known,

@@ -73,7 +73,7 @@ class ControlPlane(Access):
             users=[User("admin", (MASTERS,)), *self.options.users],
         )
         self.logs = self.folder / "logs"
-        self._parts: list[Daemon] = []  # in the order of their start
+        self.parts: list[Daemon] = []  # in the order of their start
         self.etcd: Daemon
         self.apiserver: Daemon
         self.controller_manager: Daemon | None = None
@@ -124,8 +124,8 @@ class ControlPlane(Access):
     def stop(self) -> None:
         """Stop everything, the API server before etcd: without etcd it would hang in its stop."""
         self.close()
-        while self._parts:
-            self._parts.pop().stop()
+        while self.parts:
+            self.parts.pop().stop()
         if self._owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -154,8 +154,8 @@ class ControlPlane(Access):
                 self._forget_attempt()
 
     def _forget_attempt(self) -> None:
-        while self._parts:
-            self._parts.pop().kill()
+        while self.parts:
+            self.parts.pop().kill()
         self.close()
         self._apis.clear()  # they knock on the port that was taken
         for part in ("etcd", "apiserver"):
@@ -163,7 +163,7 @@ class ControlPlane(Access):
 
     def _add(self, part: Daemon) -> Daemon:
         part.start()
-        self._parts.append(part)
+        self.parts.append(part)
         return part
 
     def _wait_for_apiserver(self) -> None:

@@ -14,7 +14,7 @@ FIXED = ("mode", "cleanPodPolicy", "cleanPolicy", "withGloo", "intranet", "elast
 
 
 def of_the_spec() -> list[Rule]:
-    suspended = _in_old_run_policy("suspend")
+    suspended = _in_run_policy("suspend", "oldSelf")
     instead = (
         "the pods that run would not follow. Suspend the job first (spec.runPolicy.suspend: true), "
         "or delete it and apply it again"
@@ -22,7 +22,7 @@ def of_the_spec() -> list[Rule]:
     rules = [
         Rule(
             f".{field}",
-            f"{suspended} || ({_kept(field)})",
+            f"{suspended} || {_kept(field)}",
             f"it cannot change after creation: {instead}",
         )
         for field in FIXED
@@ -32,12 +32,12 @@ def of_the_spec() -> list[Rule]:
         rules.append(
             Rule(
                 f".{role}",
-                f"{suspended} || (has(self.{role}) == has(oldSelf.{role}) && "
-                f"(!has(self.{role}) || ({template})))",
+                f"{suspended} || (has(self.{role}) ? has(oldSelf.{role}) && {template} "
+                f": !has(oldSelf.{role}))",
                 f"only replicas, requests and limits may change after creation, because {instead}",
             )
         )
-    of_pods = f"({_kept('template', 't', 'o')}) && ({_kept('ports', 't', 'o')})"
+    of_pods = f"{_kept('template', 't', 'o')} && {_kept('ports', 't', 'o')}"
     rules.append(
         Rule(
             ".tasks",
@@ -51,8 +51,7 @@ def of_the_spec() -> list[Rule]:
     rules.append(
         Rule(
             ".runPolicy.abort",
-            f"!{_in_old_run_policy('abort')} || "
-            "(has(self.runPolicy) && has(self.runPolicy.abort) && self.runPolicy.abort)",
+            f"!{_in_run_policy('abort', 'oldSelf')} || {_in_run_policy('abort', 'self')}",
             "an aborted job cannot be taken back: its pods are being stopped; delete it and apply "
             "it again",
         )
@@ -60,11 +59,11 @@ def of_the_spec() -> list[Rule]:
     return rules
 
 
-def _in_old_run_policy(flag: str) -> str:
-    policy = "oldSelf.runPolicy"
-    return f"(has({policy}) && has({policy}.{flag}) && {policy}.{flag})"
+def _in_run_policy(flag: str, spec: str) -> str:
+    return f"{spec}.?runPolicy.?{flag}.orValue(false)"
 
 
 def _kept(field: str, now: str = "self", before: str = "oldSelf") -> str:
+    # Not as an equation of two optional values: their cost is estimated as without bounds.
     now, before = f"{now}.{field}", f"{before}.{field}"
-    return f"has({now}) == has({before}) && (!has({now}) || {now} == {before})"
+    return f"(has({now}) ? has({before}) && {now} == {before} : !has({before}))"

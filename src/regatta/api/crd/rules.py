@@ -66,7 +66,7 @@ def of_the_job() -> list[Rule]:
     rules.append(
         Rule(
             ".metadata.name",
-            f"{_unchanged('tasks')} || !has(self.spec.tasks) || "
+            f"{_unchanged_tasks()} || !has(self.spec.tasks) || "
             f"self.spec.tasks.all(t, size({_NAME}) + size(t.name) + 2 "
             f"+ size(string({_most('t')} - 1)) <= {LONGEST})",
             f"with a task's name and a number it makes pod names of more than "
@@ -126,12 +126,11 @@ def of_the_spec() -> list[Rule]:
     ]
 
 
-def of_a_role(role: str) -> list[Rule]:
-    """`role` is ps, worker, heter or task."""
-    rules = [
+def of_a_role() -> list[Rule]:
+    return [
         Rule(
             ".template",
-            "has(self.template) && has(self.template.spec)",
+            "self.?template.?spec.hasValue()",
             "missing; write the pod to run: template.spec.containers",
         ),
         Rule(
@@ -147,22 +146,20 @@ def of_a_role(role: str) -> list[Rule]:
             "may run with",
         ),
     ]
-    if role != "ps":
-        policy = "self.template.spec.restartPolicy"
-        rules.append(
-            Rule(
-                ".template.spec.restartPolicy",
-                f"!has(self.template) || !has(self.template.spec) || !has({policy}) || "
-                f"{policy} != 'Always'",
-                "found Always: a replica would start again after "
-                "success, and the job would never complete; write OnFailure or Never",
-            )
-        )
-    return rules
+
+
+def of_a_restart_policy() -> Rule:
+    """Of every role but ps."""
+    return Rule(
+        "",
+        "self != 'Always'",
+        "found Always: a replica would start again after "
+        "success, and the job would never complete; write OnFailure or Never",
+    )
 
 
 def of_a_task() -> list[Rule]:
-    rules = of_a_role("task")
+    rules = of_a_role()
     rules.append(
         Rule(
             ".name",
@@ -247,7 +244,7 @@ def _endpoints_of_tasks() -> Rule:
     each = f"({letters} + size(string({_most('t')} - 1)))"
     return Rule(
         ".spec.tasks",
-        f"{_unchanged('tasks')} || !has(self.spec.tasks) || {_MET_OTHERWISE} || "
+        f"{_unchanged_tasks()} || !has(self.spec.tasks) || {_MET_OTHERWISE} || "
         f"self.spec.tasks.all(t, {_most('t')} * {each} <= {_ROOM})",
         _TOO_MANY_NAMES,
         also_at_creation=True,
@@ -262,12 +259,21 @@ _TOO_MANY_NAMES = (
 )
 
 
-def _unchanged(field: str) -> str:
-    """Whether this role, or the tasks, and the network are those that were taken before."""
+def _unchanged(role: str) -> str:
+    """Whether as many as before meet in the same way: all that these rules ask of a role."""
+    before = "oldSelf.value().spec"
+    counts = " && ".join(
+        f"{before}.?{role}.?{count} == self.spec.?{role}.?{count}"
+        for count in ("replicas", "limits")
+    )
+    return f"(oldSelf.hasValue() && {counts} && {before}.intranet == self.spec.intranet)"
+
+
+def _unchanged_tasks() -> str:
     before = "oldSelf.value().spec"
     return (
-        f"(oldSelf.hasValue() && has({before}.{field}) && has(self.spec.{field}) && "
-        f"{before}.{field} == self.spec.{field} && {before}.intranet == self.spec.intranet)"
+        f"(oldSelf.hasValue() && has({before}.tasks) && has(self.spec.tasks) && "
+        f"{before}.tasks == self.spec.tasks && {before}.intranet == self.spec.intranet)"
     )
 
 
@@ -338,7 +344,7 @@ def _host_network() -> list[Rule]:
     def of_a(role: str) -> Rule:
         return rule(
             f".{role}.template.spec.hostNetwork",
-            lambda spec: f"has({spec}.{role}) && {_asks_for_host(f'{spec}.{role}')}",
+            lambda spec: _asks_for_host(f"{spec}.?{role}"),
             "found true",
         )
 
@@ -351,5 +357,4 @@ def _host_network() -> list[Rule]:
 
 
 def _asks_for_host(role: str) -> str:
-    pod = f"{role}.template.spec"
-    return f"has({role}.template) && has({pod}) && has({pod}.hostNetwork) && {pod}.hostNetwork"
+    return f"{role}.?template.?spec.?hostNetwork.orValue(false)"

@@ -59,7 +59,7 @@ def spec_schema() -> Schema:
     fields = spec["properties"]
     fields["intranet"]["default"] = str(Intranet.POD_IP)
     for role in rules.ROLES:
-        _complete_role(fields[role], rules.of_a_role(role))
+        _complete_role(fields[role], rules.of_a_role(), may_run_for_ever=role == "ps")
     _complete_tasks(fields["tasks"])
     gang = fields["schedulingPolicy"]["properties"]
     gang["minResources"]["additionalProperties"] = JUDGED_QUANTITY
@@ -73,9 +73,16 @@ def spec_schema() -> Schema:
     return spec
 
 
-def _complete_role(role: Schema, checks: list[rules.Rule]) -> None:
+def _complete_role(
+    role: Schema, checks: list[rules.Rule], *, may_run_for_ever: bool = False
+) -> None:
     role["required"] = ["replicas"]
-    role["properties"]["template"] = pod_template()
+    template = role["properties"]["template"] = pod_template()
+    if not may_run_for_ever:
+        check = rules.of_a_restart_policy().as_validation()
+        template["properties"]["spec"]["properties"]["restartPolicy"] |= {
+            "x-kubernetes-validations": [check]
+        }
     role["x-kubernetes-validations"] = [check.as_validation() for check in checks]
 
 
