@@ -37,14 +37,6 @@ INVALID_SPEC = "InvalidSpec"
 _OURS = frozenset({CREATE_REFUSED, NAME_TAKEN, INVALID_SPEC})
 
 
-class _Parts(msgspec.Struct, frozen=True):
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
-    status: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-_parts = msgspec.json.Decoder(_Parts).decode
-
-
 class _Known(msgspec.Struct, frozen=True):
     """What is known of one job's spec."""
 
@@ -67,9 +59,8 @@ class JobReader:
 
     def read(self, found: JobDocument) -> Job:
         """The job with its status exactly as it is stored. Raises InvalidJob."""
-        parts = _parts(found.raw)
-        status = read_status(parts.status)
-        known = self._look_up(found, parts.spec, status)
+        status = read_status(found.status)
+        known = self._look_up(found, status)
         metadata = job_metadata(found)
         if known.problem:  # nothing that the status says is about that edit
             metadata = replace(metadata, generation=status.observed_generation)
@@ -92,7 +83,7 @@ class JobReader:
         self._known.pop(uid, None)
         self._refused.pop(uid, None)
 
-    def _look_up(self, found: JobDocument, text: msgspec.Raw, status: JobStatus) -> _Known:
+    def _look_up(self, found: JobDocument, status: JobStatus) -> _Known:
         uid, generation = found.metadata.uid, found.metadata.generation
         known = self._known.get(uid)
         if known is not None and known.generation == generation:
@@ -100,7 +91,7 @@ class JobReader:
         refused = self._refused.get(uid)
         if refused is not None and refused[0] == generation:
             raise refused[1]
-        written = msgspec.json.decode(text)
+        written = msgspec.json.decode(found.spec)
         judged = _as_judged(found, written, status) or _judge(found, written)
         if isinstance(judged, InvalidJob):
             spec = _in_force(known, written, status)
@@ -160,7 +151,7 @@ def _judge(found: JobDocument, written: Any) -> JobSpec | InvalidJob:
 
 
 def stored_status(found: JobDocument) -> JobStatus:
-    return read_status(_parts(found.raw).status)
+    return read_status(found.status)
 
 
 def as_the_brain_left_it(status: JobStatus) -> JobStatus:

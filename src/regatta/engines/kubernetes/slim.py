@@ -216,6 +216,12 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False):
 # Jobs
 
 
+class _WholeJob(msgspec.Struct, frozen=True, gc=False):
+    metadata: Metadata
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
 class JobDocument(msgspec.Struct, frozen=True, gc=False):
     """A PaddleJob as it stands in the cluster, perhaps not a valid one: its text, and who it is.
 
@@ -223,11 +229,14 @@ class JobDocument(msgspec.Struct, frozen=True, gc=False):
     """
 
     metadata: Metadata
-    raw: bytes
+    spec: bytes
+    status: bytes
 
     @classmethod
     def from_json(cls, text: msgspec.Raw | bytes) -> JobDocument:
-        return cls(_decode_bare(text).metadata, bytes(text))
+        # Not the whole text: who wrote which field takes as much room as all else.
+        whole = _decode_job(text)
+        return cls(whole.metadata, bytes(whole.spec), bytes(whole.status))
 
 
-_decode_bare = msgspec.json.Decoder(Bare).decode
+_decode_job = msgspec.json.Decoder(_WholeJob).decode

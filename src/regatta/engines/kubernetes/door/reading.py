@@ -21,22 +21,13 @@ from regatta.engines.kubernetes.stored import (
 )
 
 
-class _Parts(msgspec.Struct, frozen=True):
-    spec: dict[str, Any] = {}
-    status: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-_parts = msgspec.json.Decoder(_Parts).decode
-
-
 def read_job(found: JobDocument | bytes) -> Job:
     if isinstance(found, bytes):
         found = JobDocument.from_json(found)
-    parts = _parts(found.raw)
     return Job(
         metadata=job_metadata(found),
-        spec=_spec(parts.spec),
-        status=read_status(parts.status),
+        spec=_spec(msgspec.json.decode(found.spec, type=dict[str, Any])),
+        status=read_status(found.status),
     )
 
 
