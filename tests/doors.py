@@ -100,8 +100,15 @@ class Regatta:
         return Said(done.returncode, done.stdout, done.stderr)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
+        return self._start(self.command(*words))
+
+    def start_python(self, *words: str) -> subprocess.Popen[str]:
+        """As `start`, for a test that has to look into the command."""
+        return self._start([sys.executable, *words])
+
+    def _start(self, command: list[str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self.command(*words),
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

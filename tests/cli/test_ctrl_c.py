@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.doors import Regatta, Terminal, eventually, shell_job
 
@@ -39,17 +40,25 @@ def test_a_second_ctrl_c_stops_the_job(
     assert regatta.client.get("default", name).status.phase == "Aborted"
 
 
+def has_a_caller(url: str) -> bool:
+    """Whether somebody is connected to it, as the kernel has it."""
+    port = urlsplit(url).port
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    established = "01"
+    return any(row[3] == established and int(row[1].partition(":")[2], 16) == port for row in rows)
+
+
 def test_ctrl_c_before_the_answer_says_that_the_job_may_be_there(fresh: Regatta, name: str) -> None:
     fresh("get")
-    pid = fresh.client.server().pid
-    os.kill(pid, signal.SIGSTOP)
+    server = fresh.client.server()
+    os.kill(server.pid, signal.SIGSTOP)
     window = Terminal(fresh, "run", fresh.write(shell_job(name, FOREVER)))
     try:
-        time.sleep(1)  # nothing on the screen tells that the request is under way
+        eventually(lambda: has_a_caller(server.url), "the request being under way")
         window.press_ctrl_c()
         assert window.end() == 130
     finally:
-        os.kill(pid, signal.SIGCONT)
+        os.kill(server.pid, signal.SIGCONT)
         window.close()
     assert "it may have arrived" in window.seen
     assert "regatta get" in window.seen

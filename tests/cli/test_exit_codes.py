@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -112,25 +114,61 @@ def test_wait_gives_up_after_its_timeout(regatta: Regatta, name: str) -> None:
     assert "was not finished within 0.3 s; it is Suspended" in said.err
 
 
-@pytest.mark.parametrize("waiting", ["submit --wait", "wait"])
+#: `regatta wait` that says when it has seen the job for the first time.
+TELLING_WAIT = """
+from regatta.cli import waiting
+watch = waiting.watch_jobs
+
+def telling(*words):
+    for update in watch(*words):
+        yield update
+        print("seen", flush=True)
+
+waiting.watch_jobs = telling
+from regatta.cli.main import main; main()
+"""
+
+
+@contextmanager
+def waiting_for(regatta: Regatta, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """`regatta wait` that has seen the job."""
+    waits = regatta.start_python("-c", TELLING_WAIT, "wait", *words)
+    assert waits.stdout is not None
+    try:
+        assert waits.stdout.readline() == "seen\n"
+        yield waits
+    finally:
+        waits.kill()
+        waits.communicate()
+
+
+REPLACED = "was replaced by another of the same name meanwhile"
+
+
 def test_a_job_that_was_replaced_is_not_waited_for_under_its_name(
-    regatta: Regatta, name: str, waiting: str
+    regatta: Regatta, name: str
 ) -> None:
-    first = regatta.write(shell_job(name, "sleep 1000"), f"{name}.yaml")
-    if waiting == "wait":
-        regatta("submit", first)
-    waits = regatta.start(*waiting.split(), first if waiting != "wait" else name)
+    regatta("submit", regatta.write(shell_job(name, "sleep 1000"), f"{name}.yaml"))
+    with waiting_for(regatta, name) as waits:
+        assert regatta("submit", "-", "--replace", stdin=shell_job(name)).code == 0
+        _, err = waits.communicate(timeout=60)
+
+    assert (waits.returncode, REPLACED in err) == (4, True), err
+
+
+def test_a_job_that_was_replaced_is_not_what_its_submit_waits_for(
+    regatta: Regatta, name: str
+) -> None:
+    file = regatta.write(shell_job(name, "sleep 1000"), f"{name}.yaml")
+    waits = regatta.start("submit", "--wait", file)
     try:
         eventually(lambda: regatta("wait", name, "--for", "running").code == 0, "the first job")
-        if waiting == "wait":
-            time.sleep(1)  # until it has seen the first one; nothing tells when
         assert regatta("submit", "-", "--replace", stdin=shell_job(name)).code == 0
         _, err = waits.communicate(timeout=60)
     finally:
         waits.kill()
 
-    assert waits.returncode == 4, err
-    assert "was replaced by another of the same name meanwhile" in err
+    assert (waits.returncode, REPLACED in err) == (4, True), err
 
 
 def test_waiting_until_a_job_is_deleted_ends_when_another_took_its_name(
@@ -138,14 +176,9 @@ def test_waiting_until_a_job_is_deleted_ends_when_another_took_its_name(
 ) -> None:
     submitted = shell_job(name, runPolicy={"suspend": True})
     regatta("submit", "-", stdin=submitted)
-    waits = regatta.start("wait", name, "--for", "deleted")
-    try:
-        time.sleep(1)  # until it has seen the first one; nothing tells when
+    with waiting_for(regatta, name, "--for", "deleted") as waits:
         assert regatta("submit", "-", "--replace", stdin=submitted).code == 0
         assert waits.wait(60) == 0
-    finally:
-        waits.kill()
-        waits.communicate()
 
 
 def test_waiting_for_what_cannot_come_any_more_ends_with_the_result(

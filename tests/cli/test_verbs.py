@@ -135,7 +135,7 @@ def test_logs_of_a_replica_that_was_scaled_away_are_still_there(
     regatta: Regatta, name: str
 ) -> None:
     submit(regatta, shell_job(name, FOREVER, replicas=2))
-    regatta("wait", name, "--for", "running")
+    eventually(lambda: regatta("logs", name).out.count("up") == 2, "both workers' first line")
     regatta("scale", name, "--replicas", "1")
     eventually(lambda: "1/1" in regatta("get", name).out, "one worker")
 
@@ -166,10 +166,11 @@ def test_a_deleted_job_is_gone_when_the_command_says_so(regatta: Regatta, name: 
 
 
 def test_a_job_that_does_not_go_is_being_deleted(regatta: Regatta, name: str) -> None:
-    document = yaml.safe_load(shell_job(name, "trap '' TERM; while :; do sleep 0.1; done"))
-    document["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 6
+    script = "trap '' TERM; echo up; until [ -e leave ]; do sleep 0.05; done"
+    document = yaml.safe_load(shell_job(name, script))
+    document["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 600
     submit(regatta, yaml.safe_dump(document))
-    regatta("wait", name, "--for", "running")
+    eventually(lambda: "up" in regatta("logs", name).out, "its first line")
     # In a process of its own: the thread that watches must not outlive the test.
     hasty = (
         "from regatta.cli.verbs import delete; delete.PATIENCE_SECONDS = 0.5; "
@@ -187,6 +188,9 @@ def test_a_job_that_does_not_go_is_being_deleted(regatta: Regatta, name: str) ->
     assert done.returncode == 0, done
     assert f"job {name} is being deleted" in done.stdout
     assert "Terminating" in regatta("get", name).out
+    (regatta.folder / "leave").touch()
+    eventually(lambda: regatta("get", name).code == 4, "its end")
+    (regatta.folder / "leave").unlink()
 
 
 def test_logs_follow_to_the_end_of_the_job(regatta: Regatta, name: str) -> None:

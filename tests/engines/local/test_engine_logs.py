@@ -206,8 +206,8 @@ def test_a_job_that_reports_no_progress_for_too_long_has_hung(engine: LocalEngin
 
 
 def test_a_job_that_keeps_reporting_has_not_hung(engine: LocalEngine, tmp_path: Path) -> None:
-    beat = "import regatta, time\nfor i in range(8):\n regatta.progress(i); time.sleep(0.4)"
+    beat = "import regatta, time\nfor i in range(16):\n regatta.progress(i); time.sleep(0.4)"
     (tmp_path / "beat.py").write_text(beat)
-    job = a_job("beating", "exec python3 beat.py", runPolicy={"hangTimeoutSeconds": 2})
+    job = a_job("beating", "exec python3 beat.py", runPolicy={"hangTimeoutSeconds": 5})
     submit(engine, job, tmp_path)
     wait_for(engine, "beating", Phase.COMPLETED)
