@@ -204,7 +204,7 @@ def test_logs_follow_to_the_end_of_the_job(regatta: Regatta, name: str) -> None:
 
 def test_stop_keeps_the_record_and_delete_removes_it(regatta: Regatta, name: str) -> None:
     submit(regatta, shell_job(name, FOREVER))
-    regatta("wait", name, "--for", "running")
+    eventually(lambda: "up" in regatta("logs", name).out, "its first line")
 
     assert regatta("stop", name).code == 0
     assert regatta("wait", name).code == 3

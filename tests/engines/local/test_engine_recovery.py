@@ -150,10 +150,10 @@ def test_a_killed_supervisor_is_reported_as_that_and_leaves_nothing_running(
 def test_a_lost_supervisor_counts_as_a_failure_within_the_backoff_limit(
     engine: LocalEngine, home: Home, tmp_path: Path
 ) -> None:
-    script = f"[ -e {tmp_path}/second ] && exit 0; exec sleep 600"
+    script = f"[ -e {tmp_path}/first ] && exit 0; touch {tmp_path}/first; exec sleep 600"
     submit(engine, a_job("retried", script, runPolicy={"backoffLimit": 1}))
     wait_for(engine, "retried", Phase.RUNNING)
-    (tmp_path / "second").touch()
+    eventually((tmp_path / "first").exists, "its first try")
     os.kill(supervisor_of(the_run_of(home, engine, "retried")), signal.SIGKILL)
     job = wait_for(engine, "retried", Phase.COMPLETED)
     assert job.status.restarts == 1

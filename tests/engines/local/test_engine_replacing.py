@@ -57,7 +57,7 @@ def test_a_job_waits_for_the_servers_of_the_one_whose_name_it_takes(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     job = a_job_that_leaves_its_server_running(a_program_slow_to_end(tmp_path))
-    job["spec"]["ps"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30  # type: ignore[index]
+    job["spec"]["ps"]["template"]["spec"]["terminationGracePeriodSeconds"] = 600  # type: ignore[index]
     submit(engine, job)
     wait_for(engine, "again", Phase.COMPLETED)
     eventually((tmp_path / "busy").exists, "its server")
@@ -72,7 +72,7 @@ def test_a_replacement_starts_only_after_the_replaced_job_is_over_even_if_the_se
 ) -> None:
     engine = open_engine()
     job = a_job("same", a_program_slow_to_end(tmp_path))
-    job["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30
+    job["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 600
     old = submit(engine, job)
     wait_for(engine, "same", Phase.RUNNING)
     eventually((tmp_path / "busy").exists, "the first training")
