@@ -69,8 +69,11 @@ def test_a_failed_job_names_the_replica_its_exit_code_and_its_last_lines(
     assert "no such data" in job.status.failure.message
 
 
-def test_when_one_replica_fails_its_peers_are_stopped(engine: LocalEngine) -> None:
-    script = 'if [ "$PADDLE_TRAINER_ID" = 1 ]; then exit 7; fi; exec sleep 600'
+def test_when_one_replica_fails_its_peers_are_stopped(engine: LocalEngine, tmp_path: Path) -> None:
+    fails = f"until [ -e {tmp_path}/peer ]; do sleep 0.02; done; exit 7"
+    script = (
+        f'[ "$PADDLE_TRAINER_ID" = 0 ] || {{ {fails}; }}; touch {tmp_path}/peer; exec sleep 600'
+    )
     submit(engine, a_job("uneven", script, replicas=2))
     job = wait_for(engine, "uneven", Phase.FAILED)
     assert job.status.failure is not None

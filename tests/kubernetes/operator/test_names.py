@@ -99,7 +99,7 @@ def test_what_is_left_of_a_former_job_is_never_anybodys_environment(jobs: Jobs) 
     jobs.create(a_job("job").workers(3))
     jobs.wait_for_phase("job", "Running")
 
-    assert jobs.environment("job", 1)["PADDLE_TRAINERS_NUM"] == "3"
+    assert jobs.wait_for_environment("job", 1)["PADDLE_TRAINERS_NUM"] == "3"
     for pod in jobs.pods("job").values():
         (source,) = pod["spec"]["containers"][0]["envFrom"]
         named = jobs.api.get(f"{jobs.core}/configmaps/{source['configMapRef']['name']}")

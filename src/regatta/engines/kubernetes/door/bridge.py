@@ -90,15 +90,24 @@ class Bridge:
         except KeyboardInterrupt:
             if asked is not None:
                 asked.cancel()
-            else:  # interrupted before it was handed over: nobody else will ever close it
-                with contextlib.suppress(RuntimeError, ValueError):
-                    work.close()
+            else:
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    self._loop.call_soon_threadsafe(_give_up, work)
             raise
 
     async def _next(self, source: AsyncGenerator[T, None]) -> T:
         if self._closing:  # asked by a thread that has not noticed yet
             raise StopAsyncIteration
         return await anext(source)
+
+
+def _give_up(work: Coroutine[Any, Any, Any]) -> None:
+    """Whether work was handed over when its caller was interrupted is known in the loop alone."""
+    begun = [task for task in asyncio.all_tasks() if task.get_coro() is work]
+    for task in begun:
+        task.cancel()
+    if not begun:
+        work.close()
 
 
 async def _closed(source: AsyncGenerator[Any, None]) -> None:
