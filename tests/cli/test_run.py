@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import yaml
 
-from tests.doors import Regatta, ps_job, shell_job
+from tests.doors import Regatta, eventually, ps_job, shell_job
 
 
 def test_run_shows_the_plan_the_lines_and_the_summary(regatta: Regatta, name: str) -> None:
@@ -57,16 +58,20 @@ def test_a_finished_job_makes_room_and_a_live_one_does_not(regatta: Regatta, nam
 
 
 def test_servers_left_running_are_named_with_the_command_that_ends_them(
-    regatta: Regatta, name: str
+    regatta: Regatta, name: str, tmp_path: Path
 ) -> None:
-    text = ps_job(name, "sleep 1000", "echo trained", cleanPodPolicy="Never")
+    train = f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; echo trained"
+    file = regatta.write(ps_job(name, "sleep 1000", train, cleanPodPolicy="Never"))
 
-    said = regatta("run", regatta.write(text))
+    going = regatta.start("run", file)
+    eventually(lambda: re.search("PS +1/1 +1/1", regatta("get", name).out), "both replicas")
+    (tmp_path / "go").touch()
+    out, err = going.communicate(timeout=60)
 
-    assert said.code == 0
+    assert going.returncode == 0, err
     assert (
         f"ps-0 still runs because the job says cleanPodPolicy: Never; `regatta stop {name}` ends it"
-        in said.out
+        in out
     )
     assert re.search(rf"{name} +Completed +PS +1/1 +0/1 ", regatta("get", name).out)
     assert re.search(rf"{name} +ps-0 +Running", regatta("top").out)

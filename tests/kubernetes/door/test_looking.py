@@ -25,7 +25,7 @@ def test_get_has_the_columns_that_users_know(
     regatta: ClusterRegatta, jobs: Jobs, name: str
 ) -> None:
     jobs.create(jobfiles.running(name, workers=2, servers=1))
-    jobs.wait(name, lambda s: s.get("worker", {}).get("ready") == "2/2", "ready workers")
+    jobs.wait_for_phase(name, "Running")
 
     header, row = regatta("get").out.splitlines()
 

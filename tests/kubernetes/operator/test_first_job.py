@@ -92,7 +92,7 @@ def test_a_ps_job_runs_and_completes_when_its_workers_do(jobs: Jobs) -> None:
 
 def test_kubectl_get_shows_the_columns_that_users_know(jobs: Jobs) -> None:
     jobs.create(a_job("wide").with_ps(1).workers(2))
-    jobs.wait("wide", lambda s: s.get("worker", {}).get("ready") == "2/2", "workers ready")
+    jobs.wait_for_phase("wide", "Running")
     shown = jobs.plane.kubectl("-n", jobs.namespace, "get", "pdj").stdout.split()
     assert shown[:6] == ["NAME", "STATUS", "MODE", "PS", "WORKER", "AGE"]
     assert shown[6:11] == ["wide", "Running", "PS", "1/1", "2/2"]
