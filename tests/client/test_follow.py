@@ -15,12 +15,14 @@ from regatta.client.errors import ServerUnreachable
 from regatta.client.follow import Lines, Lost, follow_job
 from regatta.client.http import Http
 from regatta.engines.base import LogQuery, Submission
-from tests.doors import Regatta, shell_job
+from tests.doors import Regatta, eventually, shell_job
 
 
 def test_a_follower_misses_and_repeats_nothing_when_the_server_is_killed(fresh: Regatta) -> None:
     fresh("server", "start")
-    script = "for i in $(seq 1 60); do echo $i; sleep 0.05; done"
+    # After every 16 lines it waits until the server was killed.
+    wait = f"until [ -e {fresh.folder}/go-$i ]; do sleep 0.02; done"
+    script = f"for i in $(seq 1 60); do echo $i; [ $((i % 16)) != 0 ] || {wait}; done"
     fresh.client.submit(Submission(text=shell_job("followed", script)))
     seen: list[str] = []
     kills, lost = 0, 0
@@ -30,11 +32,11 @@ def test_a_follower_misses_and_repeats_nothing_when_the_server_is_killed(fresh: 
         match update:
             case Lines(lines):
                 seen += [line.text for line in lines]
-                if len(seen) > 15 * (kills + 1) and kills < 3:
-                    address = answering(fresh.files)
-                    if address is not None:
-                        os.kill(address.pid, signal.SIGKILL)
-                        kills += 1
+                if len(seen) == 16 * (kills + 1):
+                    address = eventually(lambda: answering(fresh.files), "the server")
+                    os.kill(address.pid, signal.SIGKILL)
+                    kills += 1
+                    (fresh.folder / f"go-{16 * kills}").touch()
             case Lost():
                 lost += 1
             case Job():

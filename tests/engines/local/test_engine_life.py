@@ -161,6 +161,7 @@ def test_scaling_up_starts_everybody_again_with_the_new_environment(
     script = f"echo $PADDLE_TRAINERS_NUM >> {tmp_path}/$PADDLE_TRAINER_ID; exec sleep 600"
     submit(engine, a_job("grow", script, replicas=2), tmp_path)
     wait_for(engine, "grow", Phase.RUNNING)
+    eventually(lambda: _read(tmp_path / "0") == "2", "the first worker's start")
     engine.scale("default", "grow", "worker", 3)
     eventually(lambda: _read(tmp_path / "2"), "the third worker")
     assert _read(tmp_path / "2") == "3"
@@ -177,6 +178,7 @@ def test_scaling_down_releases_what_is_no_longer_held(
     script = f"echo $PADDLE_TRAINERS_NUM >> {tmp_path}/$PADDLE_TRAINER_ID; exec sleep 600"
     submit(engine, a_job("shrink", script, replicas=2, cpu=1), tmp_path)
     wait_for(engine, "shrink", Phase.RUNNING)
+    eventually(lambda: _read(tmp_path / "0") == "2", "the first worker's start")
     engine.scale("default", "shrink", "worker", 1)
     eventually(lambda: _read(tmp_path / "0") == "2\n1", "the first worker's restart")
     submit(engine, a_job("beside", "true", cpu=1))

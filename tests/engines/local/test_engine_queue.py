@@ -105,8 +105,9 @@ def test_gpus_are_given_as_whole_devices_and_never_twice(
         wait_for(engine, name, Phase.RUNNING)
     held = {name: pods_of(engine, name)[0].gpus for name in ("one", "two")}
     assert sorted(held["one"] + held["two"]) == ["0", "1", "2"]
-    eventually(lambda: (tmp_path / "two").exists(), "its first line")
-    assert (tmp_path / "two").read_text().strip() == ",".join(held["two"])
+    eventually(lambda: (tmp_path / "two").exists(), "its file")
+    line = eventually((tmp_path / "two").read_text, "its first line")
+    assert line.strip() == ",".join(held["two"])
     assert engine.machine().gpus_held == 3
 
 

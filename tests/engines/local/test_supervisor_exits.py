@@ -217,17 +217,29 @@ def test_a_replica_in_its_init_process_is_starting(pod: Pod, tmp_path: Path) -> 
     assert not pod.reaches(RunPhase.RUNNING).in_init
 
 
-def test_the_first_container_decides_and_takes_the_others_with_it(pod: Pod) -> None:
-    state = pod.play(
-        shell("echo first; sleep 0.2; exit 5"), shell("echo second; sleep 600", name="side")
+def until_there(path: Path) -> str:
+    return f"until [ -e {path} ]; do sleep 0.02; done"
+
+
+def test_the_first_container_decides_and_takes_the_others_with_it(pod: Pod, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    pod.start(
+        shell(f"echo first; {until_there(go)}; exit 5"),
+        shell("echo second; sleep 600", name="side"),
     )
+    eventually(lambda: sorted(pod.texts()) == ["[side] second", "first"])
+    go.touch()
+    state = pod.ended()
     assert state.exit is not None
     assert state.exit.code == 5
-    assert sorted(pod.texts()) == ["[side] second", "first"]
 
 
-def test_a_second_container_may_end_before_the_first(pod: Pod) -> None:
-    state = pod.play(shell("sleep 0.3"), shell("exit 9", name="side"))
+def test_a_second_container_may_end_before_the_first(pod: Pod, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    pod.start(shell(until_there(go)), shell("exit 9", name="side"))
+    eventually(lambda: "container side ended, exit code 9" in pod.texts())
+    go.touch()
+    state = pod.ended()
     assert state.exit is not None
     assert state.exit.code == 0
     assert "container side ended, exit code 9" in pod.texts()
