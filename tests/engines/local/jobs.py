@@ -16,7 +16,7 @@ from regatta.engines.local.engine import LocalEngine
 T = TypeVar("T")
 
 #: Far longer than anything takes; only a failing test waits so long.
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def a_role(script: str, replicas: int = 1, **pod: Any) -> dict[str, Any]:

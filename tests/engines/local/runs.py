@@ -31,7 +31,7 @@ CAN_MOUNT = os.geteuid() == 0 and _allowed("--mount")
 AT_ONCE = BackOff(base_seconds=0.01, limit_seconds=0.02)
 
 
-def eventually(look: Callable[[], T | None], seconds: float = 30.0) -> T:
+def eventually(look: Callable[[], T | None], seconds: float = 60.0) -> T:
     """The first true answer; a failure where none comes in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -64,7 +64,7 @@ def test_following_waits_for_a_job_that_has_not_started(open_engine: OpenEngine)
     )
     follower.start()
     engine.stop("default", "first")
-    follower.join(30)
+    follower.join(60)
     assert got == ["at last"]
 
 

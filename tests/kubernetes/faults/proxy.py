@@ -105,14 +105,14 @@ class FaultProxy:
         started = threading.Event()
         self._thread = threading.Thread(target=self._main, args=(started,), daemon=True)
         self._thread.start()
-        if not started.wait(10):
+        if not started.wait(60):
             raise RuntimeError("the fault proxy did not start within 10 s")
         self._write_kubeconfig(certificate)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._in_loop(self._stopping.set)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _main(self, started: threading.Event) -> None:
         asyncio.run(self._serve(started))
@@ -151,7 +151,7 @@ class FaultProxy:
             done.set()
 
         self._loop.call_soon_threadsafe(act)
-        done.wait(10)
+        done.wait(60)
 
     def _abort_all(self) -> None:
         for writer in self._open.values():

@@ -49,11 +49,11 @@ class _Knocking:
 
     def until_taken(self, connections: int) -> None:
         for _ in range(connections):
-            assert self._taken.acquire(timeout=10), "the proxy takes no connections"
+            assert self._taken.acquire(timeout=60), "the proxy takes no connections"
 
     def stop(self) -> None:
         self._enough.set()
-        self._thread.join(10)
+        self._thread.join(60)
 
     async def _all(self) -> None:
         await asyncio.gather(*(self._knock() for _ in range(self._clients)))

@@ -40,7 +40,7 @@ class RunningOperator:
 
     def __enter__(self) -> RunningOperator:
         self._thread.start()
-        assert self._started.wait(30)
+        assert self._started.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,7 +49,7 @@ class RunningOperator:
     def stop(self) -> None:
         if self._thread.is_alive() and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive(), "the operator did not stop"
 
     @property
