@@ -90,6 +90,15 @@ def judge(given_in: object) -> Loaded | None:
     return None
 
 
+@pytest.mark.parametrize(
+    "volumes", [[{"": 1, "\n": 1}], [{"name": "a\nb", "emptyDir": {}}]], ids=["sources", "names"]
+)
+def test_what_stands_where_a_word_should_does_not_break_the_line(volumes: list[Any]) -> None:
+    job = a_job().pod(volumes=volumes)
+    job.container()["volumeMounts"] = [{"name": "other", "mountPath": "/x"}]
+    assert judge(job.doc()) is None
+
+
 @given(st.text() | st.binary())
 @settings(max_examples=300, deadline=None)
 def test_any_text_at_all_is_answered(text: str | bytes) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from regatta.api import quantity
 from regatta.api.quantity import Resources, parse_count, parse_cpu, parse_memory, resources
 
 CPU = [
@@ -141,3 +142,12 @@ def test_job_and_quantity_are_cheap_to_import() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.5, "0.5"), (2.0, "2"), (10, "10"), (0.0, "0"), (3.3e-298, "0"), (1e15, "1000000000000000")],
+)
+def test_a_number_is_written_as_text_that_means_the_same(number: float, text: str) -> None:
+    assert quantity.written(number) == text
+    assert quantity.parse(quantity.written(number)) == quantity.parse(number)

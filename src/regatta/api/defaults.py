@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from regatta.api import quantity
 from regatta.api.job import (
     CleanPodPolicy,
     Completion,
@@ -119,7 +120,9 @@ def _size(draft: RoleDraft) -> dict[str, Any]:
 def _scheduling(draft: SchedulingPolicyDraft | None) -> SchedulingPolicy | None:
     if draft is None:
         return None
-    return SchedulingPolicy(**_given(draft) | {"min_resources": _texts(draft.min_resources)})
+    amounts = (draft.min_resources or {}).items()
+    texts = {name: quantity.written(amount) for name, amount in amounts if amount is not None}
+    return SchedulingPolicy(**_given(draft) | {"min_resources": texts})
 
 
 def _given(draft: Draft) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from regatta.api.companions import Companions, PersistentVolume, PersistentVolum
 from regatta.api.job import API_VERSION, GROUP, KIND
 from regatta.api.paths import join
 from regatta.api.problems import InvalidJob, Problem
-from regatta.api.suggestions import closest, listed, shown
+from regatta.api.suggestions import closest, listed, shown, shown_key
 from regatta.api.yaml_reader import Document
 
 _PAST_FORMS = ("TrainingJob", "PaddleJobList")
@@ -148,7 +148,7 @@ def _named(source: str) -> str:
 def _name(value: dict[str, Any]) -> str:
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) else "one without a name"
+    return shown_key(name) if isinstance(name, str) else "one without a name"
 
 
 def _read_companions(documents: list[Document]) -> tuple[Companions, list[Problem]]:

@@ -13,7 +13,7 @@ from regatta.api.limits import MAX_DEPTH
 from regatta.api.names import about_variable
 from regatta.api.paths import Step, join, join_all, split
 from regatta.api.problems import InvalidJob, Problem
-from regatta.api.suggestions import did_you_mean, listed, shown
+from regatta.api.suggestions import did_you_mean, listed, shown, shown_key
 from regatta.api.yaml_reader import read_value
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")
@@ -151,6 +151,10 @@ def _set_volume(
                 volume.clear()
                 volume.update({"name": name, "hostPath": {"path": directory}})
     if name not in there:
-        known = f"the job's volumes are {listed(there)}" if there else "the job has no volumes"
+        known = (
+            f"the job's volumes are {listed(map(shown_key, there))}"
+            if there
+            else "the job has no volumes"
+        )
         yield Problem(option, f"no template has a volume {shown(name)}; "
                       f"{did_you_mean(name, there)}{known}")  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 from regatta.api import names, quantity
 from regatta.api.paths import join
 from regatta.api.problems import Problem
-from regatta.api.suggestions import did_you_mean, listed, shown
+from regatta.api.suggestions import did_you_mean, listed, shown, shown_key
 
 #: Fields with a fixed set of words, by their last step. The CRD has them as enums.
 POD_WORDS = {
@@ -92,7 +92,11 @@ def _check_mounts(
     for mount, at in _items(container, "volumeMounts", path):
         name, target = mount.get("name"), mount.get("mountPath")
         if isinstance(name, str) and name not in volumes:
-            there = f"the volumes are {listed(volumes)}" if volumes else "the pod has no volumes"
+            there = (
+                f"the volumes are {listed(map(shown_key, volumes))}"
+                if volumes
+                else "the pod has no volumes"
+            )
             yield Problem(
                 join(at, "name"),
                 f"there is no volume {shown(name)}: {there}; "
@@ -118,7 +122,7 @@ def _check_volumes(pod: dict[str, Any], path: str) -> Generator[Problem, None, d
         yield from _check_name(volume, at, "volume", volumes)
         sources = [key for key in volume if key != "name"]
         if len(sources) > 1:
-            yield Problem(at, f"a volume has one source; found {listed(sources)}")
+            yield Problem(at, f"a volume has one source; found {listed(map(shown_key, sources))}")
         host = _map(volume.get("hostPath"))
         if host and not str(host.get("path", "")).startswith("/") and "path" in host:
             yield Problem(

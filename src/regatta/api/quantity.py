@@ -59,11 +59,10 @@ def parse(value: object) -> Decimal:
     """Any quantity as a number. ValueError says what is right instead."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError('write a number with an optional suffix, such as 2, "500m" or "1Gi"')
-    if isinstance(value, float):
-        value = f"{value:.9f}" if math.isfinite(value) else str(value)
-    match = _QUANTITY.fullmatch(str(value)) if len(str(value)) <= 64 else None
+    text = written(value)
+    match = _QUANTITY.fullmatch(text) if len(text) <= 64 else None
     if match is None:
-        raise ValueError(_hint(str(value)))
+        raise ValueError(_hint(text))
     suffix = match["suffix"] or ""
     number = Decimal(match["number"])
     scale = _SCALES.get(suffix)
@@ -73,6 +72,13 @@ def parse(value: object) -> Decimal:
     if amount > _LARGEST:
         raise ValueError("it is larger than Kubernetes can count (2^63-1)")
     return amount
+
+
+def written(value: str | float) -> str:
+    """As text that `parse` takes: a number without its exponent, to the nano as on a cluster."""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return str(value)
+    return f"{value:.9f}".rstrip("0").rstrip(".")
 
 
 def _hint(text: str) -> str:

@@ -55,4 +55,7 @@ def shown(value: object) -> str:
 
 
 def shown_key(key: str) -> str:
-    return key if len(key) <= _LONGEST else f"{key[: _LONGEST - 20]}..."
+    """As it is where that can be read, else as `shown`."""
+    if len(key) > _LONGEST:
+        key = f"{key[: _LONGEST - 20]}..."
+    return key if key and key.isprintable() else json.dumps(key, ensure_ascii=False)

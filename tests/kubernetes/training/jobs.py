@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from tests.kubernetes.training.container_images import WIDE_AND_DEEP
 EXAMPLES = ROOT / "deploy/examples"
 #: More than a job needs on a busy machine, less than a test's own limit.
 PATIENCE_SECONDS = 240
+#: What kubectl says besides, as when an API group does not answer while it asks what there is.
+_REMARK = re.compile(r"[EWI]\d{4} ")
 FINAL = ("Completed", "Failed", "Aborted")
 
 
@@ -64,7 +67,8 @@ class TrainingJobs(Jobs):
             yield rows
         finally:
             watch.stop()
-            rows += [line.split() for line in log.read_text().splitlines()]
+            lines = log.read_text().splitlines()
+            rows += [line.split() for line in lines if not _REMARK.match(line)]
 
 
 def example(file: str) -> dict[str, Any]:

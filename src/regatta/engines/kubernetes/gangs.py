@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from regatta.api import quantity
 from regatta.api.job import Job
 from regatta.controller.gang import NATIVE, VOLCANO
 from regatta.controller.world import PodGroup
@@ -45,6 +46,8 @@ def _observe(job: Job, scheduler: str, group: slim.PodGroup) -> PodGroup:
         min_member=gang.min_count if gang else group.spec.min_member,
         queue=group.spec.queue,
         priority_class=group.spec.priority_class_name,
-        min_resources={name: str(amount) for name, amount in group.spec.min_resources.items()},
+        min_resources={
+            name: quantity.written(amount) for name, amount in group.spec.min_resources.items()
+        },
         scheduler=scheduler,
     )

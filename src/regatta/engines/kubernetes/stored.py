@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from regatta.api import quantity
 from regatta.api.job import Intranet, JobSpec, JobStatus, Metadata, Mode, mode_of_roles
 from regatta.engines.kubernetes import takeover
 from regatta.engines.kubernetes.slim import JobDocument
@@ -64,7 +65,10 @@ def _policy(written: dict[str, Any]) -> dict[str, Any]:
     amounts = written.get("minResources")
     if not isinstance(amounts, dict):
         return written
-    return {**written, "minResources": {name: str(value) for name, value in amounts.items()}}
+    return {
+        **written,
+        "minResources": {name: quantity.written(value) for name, value in amounts.items()},
+    }
 
 
 def _role(written: Any) -> Any:
