@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.jobs import task_job
 from benchmarks.measure import TORCHX_PYTHON, Row
 from regatta.client.client import Client
-from regatta.client.connection import connect
+from regatta.daemon.connection import connect
 from regatta.engines.base import Submission
 
 JOBS = 200

@@ -18,11 +18,11 @@ from typing import NamedTuple, TypeVar
 
 import yaml
 
-from regatta.client.address import FileLock, ServerFiles
 from regatta.client.client import Client
-from regatta.client.connection import answering
 from regatta.client.errors import Refused
 from regatta.client.http import Http
+from regatta.daemon.connection import answering
+from regatta.daemon.files import FileLock, ServerFiles
 
 SOURCE = Path(__file__).parent.parent / "src"
 PATIENCE = 60.0

@@ -29,9 +29,9 @@ from benchmarks.kubernetes.watching import Watch
 from benchmarks.measure import ROOT, Row, processor_seconds
 from regatta.controller.plan import Instant
 from regatta.controller.reconcile import reconcile
-from regatta.engines.kubernetes.jobs import JobReader
-from regatta.engines.kubernetes.observe import Found, children
-from regatta.engines.kubernetes.slim import JobDocument
+from regatta.engines.kubernetes.api.models import JobDocument
+from regatta.engines.kubernetes.objects.children import Found, children
+from regatta.engines.kubernetes.operator.job_reader import JobReader
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from regatta.engines.kubernetes.client import KubeClient
-from regatta.engines.kubernetes.config import load_access
-from regatta.engines.kubernetes.resources import PODS
+from regatta.engines.kubernetes.access.config import load_access
+from regatta.engines.kubernetes.api.client import KubeClient
+from regatta.engines.kubernetes.api.resources import PODS
 
 PARALLEL = 32
 

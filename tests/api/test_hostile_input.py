@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regatta.api.job import document
-from regatta.api.limits import MAX_PROBLEMS
 from regatta.api.load import Loaded, load_job, validate_document
 from regatta.api.problems import InvalidJob
+from regatta.api.source.limits import MAX_PROBLEMS
 from tests.api.builders import a_job, problems_of
 
 HOSTILE: dict[str, tuple[str | bytes, str]] = {

@@ -135,7 +135,7 @@ def test_resources_add_up_and_multiply() -> None:
 
 def test_job_and_quantity_are_cheap_to_import() -> None:
     program = (
-        "import sys, regatta.api.job, regatta.api.quantity, regatta.api.companions\n"
+        "import sys, regatta.api.job, regatta.api.quantity, regatta.api.source.companions\n"
         "print([name for name in ('pydantic', 'yaml', 'jsonschema_rs') if name in sys.modules])"
     )
     answer = subprocess.run(

@@ -15,8 +15,8 @@ import pytest
 
 from regatta.api.job import Job
 from regatta.client.client import Client
-from regatta.client.connection import connect, local_files, stop_server
 from regatta.client.errors import Refused, ServerUnreachable
+from regatta.daemon.connection import connect, local_files, stop_server
 from regatta.engines.base import Submission
 
 JOBS = 40

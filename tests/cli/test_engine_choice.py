@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.cli.engine import Chosen, Given, choose
+from regatta.cli.engine_choice import Chosen, Given, choose
 from regatta.cli.outcomes import Exit, Stop
 
 K = "kubernetes"

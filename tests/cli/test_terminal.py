@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from regatta.cli.ansi import harmless
+from regatta.cli.show.ansi import harmless
 from tests.doors import Regatta, Terminal, shell_job
 
 CASES = {

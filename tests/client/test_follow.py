@@ -10,10 +10,10 @@ import pytest
 from regatta.api.job import Job
 from regatta.client import follow
 from regatta.client.client import Client
-from regatta.client.connection import answering
 from regatta.client.errors import ServerUnreachable
 from regatta.client.follow import Lines, Lost, follow_job
 from regatta.client.http import Http
+from regatta.daemon.connection import answering
 from regatta.engines.base import LogQuery, Submission
 from tests.doors import Regatta, eventually, shell_job
 

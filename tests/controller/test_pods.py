@@ -8,7 +8,7 @@ import pytest
 
 from regatta.api.job import Intranet
 from regatta.controller.plan import NewPod
-from regatta.engines.local.variables import PodFacts, Variables
+from regatta.engines.local.replicas.variables import PodFacts, Variables
 from tests.controller.builders import a_job, a_scene
 
 OWN_PORT = {"name": "PADDLE_PORT", "value": "1234"}

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 import yaml
 
+from regatta.api.checks.schema import SpecDraft
 from regatta.api.crd.definition import definition, old_definition
 from regatta.api.crd.files import rendered
 from regatta.api.crd.status import CONDITION_TYPES
 from regatta.api.job import Condition, Failure, JobStatus, Progress, RoleStatus
-from regatta.api.schema import SpecDraft
 from regatta.controller import summary
 from tests.deploy.conftest import ROOT
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import regatta
-from regatta.engines.kubernetes.metrics import Metrics
+from regatta.engines.kubernetes.operator.metrics import Metrics
 from tests.deploy.conftest import OPERATOR, ROOT
 
 CHART = ROOT / "charts/regatta"

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from regatta.client.connection import answering
+from regatta.daemon.connection import answering
 from tests.doors import Regatta, eventually
 
 

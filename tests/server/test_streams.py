@@ -11,7 +11,7 @@ import pytest
 
 from regatta.client.client import API, Client
 from regatta.client.errors import Refused
-from regatta.client.sse import ServerEvent
+from regatta.client.event_stream import ServerEvent
 from regatta.engines.base import LogQuery, Submission
 from tests.doors import Regatta, delete_everything, eventually, shell_job
 

@@ -10,6 +10,16 @@ from typing import Any
 import msgspec
 
 from regatta.api import quantity
+from regatta.api.checks.schema import (
+    Draft,
+    JobDraft,
+    MetadataDraft,
+    RoleDraft,
+    RunPolicyDraft,
+    SchedulingPolicyDraft,
+    SpecDraft,
+    TaskDraft,
+)
 from regatta.api.job import (
     CleanPodPolicy,
     Completion,
@@ -24,16 +34,6 @@ from regatta.api.job import (
     SchedulingPolicy,
     TaskPort,
     mode_of_roles,
-)
-from regatta.api.schema import (
-    Draft,
-    JobDraft,
-    MetadataDraft,
-    RoleDraft,
-    RunPolicyDraft,
-    SchedulingPolicyDraft,
-    SpecDraft,
-    TaskDraft,
 )
 
 NAMESPACE = "default"

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from regatta.api import advice, defaults, documents, overrides, podrules, podtemplate, rules, schema
-from regatta.api.companions import Companions
-from regatta.api.following import companion_documents, follow_the_job
+from regatta.api import defaults
+from regatta.api.checks import advice, rules, schema, template_rules, template_shape
+from regatta.api.checks.suggestions import shown
 from regatta.api.job import Job
-from regatta.api.limits import capped, check_plain
-from regatta.api.paths import lineage, within
 from regatta.api.problems import InvalidJob, Problem
-from regatta.api.suggestions import shown
-from regatta.api.yaml_reader import Mark, read_documents
+from regatta.api.source import documents, overrides
+from regatta.api.source.companions import Companions
+from regatta.api.source.limits import capped, check_plain
+from regatta.api.source.paths import lineage, within
+from regatta.api.source.renaming import companion_documents, follow_the_job
+from regatta.api.source.yaml import Mark, read_documents
 
 NO_COMPANIONS = Companions()
 #: The line of what the command line brought.
@@ -98,10 +100,10 @@ def _judge(
         if role.template is None:
             continue
         place = f"{path}.template"
-        shape = podtemplate.check_shape(role.template, place, strict=strict, marks=marks)
+        shape = template_shape.check_shape(role.template, place, strict=strict, marks=marks)
         problems += shape
         told = {problem.path for problem in shape if problem.severity == "error"}
-        problems += _news(podrules.check_meaning(role.template, place), told)
+        problems += _news(template_rules.check_meaning(role.template, place), told)
     problems += advice.advise(draft, companions)
     placed = [_with_line(problem, marks) for problem in problems]
     placed.sort(key=lambda problem: problem.line or 0)

@@ -138,8 +138,8 @@ def _usage(wrong: click.UsageError) -> int:
 
 def _explained(error: Exception, settings: Settings) -> int:
     from regatta.api.problems import InvalidJob
-    from regatta.cli.explain import explain, explain_unexpected
     from regatta.cli.outcomes import Stop
+    from regatta.cli.show.explain import explain, explain_unexpected
     from regatta.client.errors import ClientError
     from regatta.engines.base import EngineError
 

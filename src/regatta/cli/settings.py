@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regatta.cli.ansi import Paint, harmless, wants_colour
+from regatta.cli.show.ansi import Paint, harmless, wants_colour
 
 if TYPE_CHECKING:
     from regatta.cli.door import Door
-    from regatta.cli.engine import Chosen, Given
+    from regatta.cli.engine_choice import Chosen, Given
     from regatta.client.client import Client
-    from regatta.engines.kubernetes.door.door import KubernetesDoor
+    from regatta.engines.kubernetes.engine.engine import KubernetesDoor
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -38,7 +38,7 @@ class Settings:
 
     @property
     def chosen(self) -> Chosen:
-        from regatta.cli.engine import choose
+        from regatta.cli.engine_choice import choose
 
         if self._chosen is None:
             self._chosen = choose(self._given())
@@ -59,13 +59,13 @@ class Settings:
         return self.cluster() if self.on_cluster else self.connect_server(start=start)
 
     def connect_server(self, *, start: bool = True) -> Client:
-        from regatta.client.connection import connect
+        from regatta.daemon.connection import connect
 
         return connect(self.server, start=start)
 
     def cluster(self) -> KubernetesDoor:
-        from regatta.cli.rows import SPELLING
-        from regatta.engines.kubernetes.door.door import open_door
+        from regatta.cli.show.rows import SPELLING
+        from regatta.engines.kubernetes.engine.engine import open_door
 
         if self._cluster is None:
             chosen = self.chosen
@@ -76,14 +76,14 @@ class Settings:
 
     def close(self) -> None:
         if self._cluster is not None:
-            from regatta.cli.rows import SPELLING
+            from regatta.cli.show.rows import SPELLING
 
             self._cluster.close()
             self._cluster = None
             SPELLING.forget()
 
     def _given(self) -> Given:
-        from regatta.cli.engine import Given
+        from regatta.cli.engine_choice import Given
 
         return Given(
             self.named_engine, self.named_context, self.named_kubeconfig, self.named_server

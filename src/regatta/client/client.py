@@ -9,8 +9,8 @@ from urllib.parse import quote
 import msgspec
 
 from regatta.api.job import Job
+from regatta.client.event_stream import ServerEvent
 from regatta.client.http import Http, not_regatta
-from regatta.client.sse import ServerEvent
 from regatta.engines.base import (
     Accepted,
     EventView,

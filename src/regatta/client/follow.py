@@ -15,8 +15,8 @@ import msgspec
 from regatta.api.job import Job, decode_job
 from regatta.client.client import Client
 from regatta.client.errors import Refused, ServerHangs, ServerUnreachable
+from regatta.client.event_stream import ServerEvent
 from regatta.client.http import refused
-from regatta.client.sse import ServerEvent
 from regatta.engines.base import EventView, LogLine, LogQuery
 from regatta.engines.streams import Gone, Lines, Lost, Synced
 

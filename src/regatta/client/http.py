@@ -14,7 +14,7 @@ import msgspec
 
 from regatta.api.problems import Problem
 from regatta.client.errors import ClientError, Refused, ServerUnreachable, Unanswered
-from regatta.client.sse import ServerEvent, parse
+from regatta.client.event_stream import ServerEvent, parse
 
 #: A submit may import the training environment first (within a budget of its own, well below
 #: this); nothing else takes long.

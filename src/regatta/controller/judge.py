@@ -11,12 +11,12 @@ from enum import Enum, auto
 import msgspec
 
 from regatta.api.job import Failure, Job, Phase
-from regatta.controller.completion import is_complete
-from regatta.controller.failure import Fault, find_fault, in_words
-from regatta.controller.gang import missing_scheduler, waits_for_admission
 from regatta.controller.observe import World
 from regatta.controller.plan import Instant
-from regatta.controller.timers import until_deadline, until_hung
+from regatta.controller.policies.completion import is_complete
+from regatta.controller.policies.failure import Fault, find_fault, in_words
+from regatta.controller.policies.gang import missing_scheduler, waits_for_admission
+from regatta.controller.policies.timers import until_deadline, until_hung
 
 #: Seconds between looks at somebody else's object in our way; its removal may send us no event.
 FOREIGN_LOOK_AGAIN = 30.0

@@ -9,10 +9,11 @@ import copy
 from typing import Any
 
 from regatta.api.job import Intranet, Job
-from regatta.controller import environment, gang, labels
+from regatta.controller import environment, labels
 from regatta.controller.environment import Place, Variable
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import NewPod
+from regatta.controller.policies import gang
 from regatta.controller.world import Children, meets_by_name
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from regatta.api.job import Job
-from regatta.controller.advance import advance
-from regatta.controller.finish import abort, finish, let_go, retire
-from regatta.controller.hold import hold
 from regatta.controller.judge import Kind, judge
 from regatta.controller.observe import World, observe
 from regatta.controller.plan import Instant, Plan
-from regatta.controller.removal import unstick
-from regatta.controller.restart import restart
-from regatta.controller.timers import soonest, until_deadline, until_hung
+from regatta.controller.policies.advance import advance
+from regatta.controller.policies.finish import abort, finish, let_go, retire
+from regatta.controller.policies.hold import hold
+from regatta.controller.policies.removal import unstick
+from regatta.controller.policies.restart import restart
+from regatta.controller.policies.timers import soonest, until_deadline, until_hung
 from regatta.controller.world import Children
 
 

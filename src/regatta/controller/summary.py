@@ -21,7 +21,7 @@ from regatta.api.job import (
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
-from regatta.controller.removal import unstick
+from regatta.controller.policies.removal import unstick
 from regatta.controller.world import PodPhase
 
 #: Phases that last until every replica runs again, so that a person sees why they do not.

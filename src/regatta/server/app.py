@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from regatta import __version__
 from regatta.engines.base import Engine
-from regatta.server import answers
+from regatta.server import responses
 from regatta.server.auth import Doorkeeper
-from regatta.server.changes import Changes
-from regatta.server.routes_jobs import job_routes
-from regatta.server.routes_server import server_routes
-from regatta.server.routes_streams import stream_routes
+from regatta.server.routes.job_routes import job_routes
+from regatta.server.routes.server_routes import server_routes
+from regatta.server.routes.stream_routes import stream_routes
+from regatta.server.streams.changes import Changes
 
 API = "/regatta/v1"
 
@@ -59,11 +59,11 @@ def make_app(
 
     @app.get("/healthz", include_in_schema=False)
     async def health() -> Response:
-        return answers.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
+        return responses.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
 
     app.include_router(job_routes(engine), prefix=API)
     app.include_router(stream_routes(engine, changes), prefix=API)
     app.include_router(server_routes(engine, describe, leave), prefix=API)
-    answers.install(app)
+    responses.install(app)
     app.add_middleware(Doorkeeper, token=token, hosts=hosts, any_address=any_address)
     return app

@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from regatta.server.answers import refusal
+from regatta.server.responses import refusal
 
 #: Answers without a token, so that a client can tell a server from a stranger on its old port.
 OPEN_PATHS = frozenset({"/healthz"})

@@ -23,9 +23,9 @@ from typing import Any
 import uvicorn
 
 from regatta import __version__
-from regatta.client.address import Address, FileLock, ServerFiles
-from regatta.client.connection import spawn_guardian
 from regatta.client.errors import UnusableFile
+from regatta.daemon.connection import spawn_guardian
+from regatta.daemon.files import Address, FileLock, ServerFiles
 from regatta.engines.base import EngineError
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.local.runtime import Runtime
+from regatta.engines.local.replicas.runtime import Runtime
 from tests.engines.local.opening import engine, home, open_engine
 from tests.engines.local.runs import Pod, eventually
 

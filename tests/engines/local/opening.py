@@ -10,10 +10,10 @@ import pytest
 
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
-from regatta.engines.local.machine import Machine
-from regatta.engines.local.runspec import run_folder
-from regatta.engines.local.runtime import Runtime
-from regatta.engines.local.store import Store
+from regatta.engines.local.replicas.runspec import run_folder
+from regatta.engines.local.replicas.runtime import Runtime
+from regatta.engines.local.scheduling.machine import Machine
+from regatta.engines.local.store.database import Store
 from tests.engines.local.jobs import eventually
 
 OpenEngine = Callable[..., LocalEngine]

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from regatta.engines.base import LogLine, LogQuery
-from regatta.engines.local.logs import LogReader, PodLog
-from regatta.engines.local.runspec import BackOff, Process, RunSpec, run_folder
-from regatta.engines.local.runtime import RunPhase, RunState, Runtime
+from regatta.engines.local.logs.reader import LogReader, PodLog
+from regatta.engines.local.replicas.runspec import BackOff, Process, RunSpec, run_folder
+from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
 
 T = TypeVar("T")
 

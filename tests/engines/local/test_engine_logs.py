@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from regatta.api.job import Phase
 from regatta.engines.base import EngineError, LogBatch, LogQuery, NotPossible
 from regatta.engines.local.engine import LocalEngine
+from regatta.engines.logs.matcher import PatternTooSlow
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -22,6 +23,8 @@ from tests.engines.local.jobs import (
     wait_until_quiet,
 )
 from tests.engines.local.opening import OpenEngine
+from tests.engines.local.runs import Pod, shell
+from tests.engines.logs.test_matcher import FOR_EVER, ITS_VICTIM
 
 
 def texts(batches: Iterator[LogBatch]) -> list[str]:
@@ -211,3 +214,13 @@ def test_a_job_that_keeps_reporting_has_not_hung(engine: LocalEngine, tmp_path: 
     job = a_job("beating", "exec python3 beat.py", runPolicy={"hangTimeoutSeconds": 5})
     submit(engine, job, tmp_path)
     wait_for(engine, "beating", Phase.COMPLETED)
+
+
+@pytest.mark.parametrize("query", [{}, {"tail": 1}])
+def test_reading_a_log_with_such_a_pattern_ends_with_a_sentence(
+    pod: Pod, query: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regatta.engines.logs.matcher.SECONDS", 0.2)
+    pod.play(shell(f"echo {ITS_VICTIM}"))
+    with pytest.raises(PatternTooSlow):
+        pod.lines(**query, grep=FOR_EVER)

@@ -11,7 +11,7 @@ import pytest
 from regatta.api.job import Phase
 from regatta.engines.base import NeverFits
 from regatta.engines.local.engine import LocalEngine
-from regatta.engines.local.runspec import gpu_hold
+from regatta.engines.local.replicas.runspec import gpu_hold
 from tests.engines.local.jobs import (
     a_job,
     a_role,

@@ -18,11 +18,11 @@ from regatta.engines.local import loop
 from regatta.engines.local.apply import stop_pod
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home
-from regatta.engines.local.processes import Processes
-from regatta.engines.local.runspec import CLAIM_FILE, port_hold, run_folder
-from regatta.engines.local.runtime import Runtime
-from regatta.engines.local.store import Store
-from regatta.engines.local.writes import Transaction
+from regatta.engines.local.replicas.keeper import Processes
+from regatta.engines.local.replicas.runspec import CLAIM_FILE, port_hold, run_folder
+from regatta.engines.local.replicas.runtime import Runtime
+from regatta.engines.local.store.database import Store
+from regatta.engines.local.store.writes import Transaction
 from tests.engines.local.jobs import (
     a_job,
     a_role,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from regatta.engines.kubernetes.client import ClientSettings, KubeClient
-from regatta.engines.kubernetes.config import load_access
-from regatta.engines.kubernetes.exchange import CallObserver
+from regatta.engines.kubernetes.access.config import load_access
+from regatta.engines.kubernetes.api.client import ClientSettings, KubeClient
+from regatta.engines.kubernetes.api.exchange import CallObserver
 
 
 def connect(kubeconfig: Path, observer: CallObserver | None = None, **settings: Any) -> KubeClient:

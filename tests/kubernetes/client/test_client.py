@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from regatta.engines.kubernetes.client import KubeClient, PatchKind
-from regatta.engines.kubernetes.errors import ApiError
-from regatta.engines.kubernetes.resources import (
+from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
+from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.models import Bare, Pod
+from regatta.engines.kubernetes.api.resources import (
     CONFIG_MAPS,
     NATIVE_POD_GROUPS,
     PODS,
     Resource,
 )
-from regatta.engines.kubernetes.slim import Bare, Pod
 from tests.engines.kubernetes.loops import in_a_loop
 from tests.kubernetes.client.clients import a_config_map, a_pod, connect
 from tests.kubernetes.controlplane.plane import ControlPlane

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from regatta.engines.kubernetes.client import KubeClient
-from regatta.engines.kubernetes.config import load_access
-from regatta.engines.kubernetes.errors import ApiError, Unreachable
-from regatta.engines.kubernetes.resources import CONFIG_MAPS, Resource
-from regatta.engines.kubernetes.slim import Bare
-from regatta.engines.kubernetes.transport import TransportSettings
-from tests.engines.kubernetes.certificates import Authority
+from regatta.engines.kubernetes.access.config import load_access
+from regatta.engines.kubernetes.api.client import KubeClient
+from regatta.engines.kubernetes.api.errors import ApiError, Unreachable
+from regatta.engines.kubernetes.api.models import Bare
+from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, Resource
+from regatta.engines.kubernetes.api.transport import TransportSettings
+from tests.engines.kubernetes.access.certificates import Authority
 from tests.engines.kubernetes.loops import in_a_loop
 from tests.kubernetes.client.clients import a_config_map, connect
 from tests.kubernetes.controlplane.plane import ControlPlane

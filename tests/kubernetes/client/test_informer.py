@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from regatta.engines.kubernetes.client import KubeClient
-from regatta.engines.kubernetes.informer import Informer, InformerSettings
-from regatta.engines.kubernetes.resources import CONFIG_MAPS, PODS
-from regatta.engines.kubernetes.slim import Bare, Metadata, Pod
-from regatta.engines.kubernetes.store import by_controller, by_label
+from regatta.engines.kubernetes.api.client import KubeClient
+from regatta.engines.kubernetes.api.models import Bare, Metadata, Pod
+from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, PODS
+from regatta.engines.kubernetes.cache.index import by_controller, by_label
+from regatta.engines.kubernetes.cache.informer import Informer, InformerSettings
 from tests.engines.kubernetes.loops import eventually, in_a_loop
 from tests.kubernetes.client.clients import a_config_map, a_pod, connect
 from tests.kubernetes.client.watching import (

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from regatta.engines.kubernetes.informer import InformerSettings
-from regatta.engines.kubernetes.resources import CONFIG_MAPS
+from regatta.engines.kubernetes.api.resources import CONFIG_MAPS
+from regatta.engines.kubernetes.cache.informer import InformerSettings
 from tests.engines.kubernetes.loops import eventually, in_a_loop
 from tests.kubernetes.client.clients import a_config_map, connect
 from tests.kubernetes.client.watching import (

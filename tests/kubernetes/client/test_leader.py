@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.kubernetes.leader import (
+from regatta.engines.kubernetes.operator.leader import (
     LeaderElector,
     LeaderSettings,
     LeadershipLost,

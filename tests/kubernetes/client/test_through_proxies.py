@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.kubernetes.errors import Unreachable
-from regatta.engines.kubernetes.resources import NAMESPACES
-from regatta.engines.kubernetes.slim import Bare
+from regatta.engines.kubernetes.api.errors import Unreachable
+from regatta.engines.kubernetes.api.models import Bare
+from regatta.engines.kubernetes.api.resources import NAMESPACES
 from tests.engines.kubernetes.loops import in_a_loop
 from tests.kubernetes.client.clients import connect
 from tests.kubernetes.client.test_client_faults import changed

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from regatta.engines.kubernetes.informer import Informer, InformerSettings
-from regatta.engines.kubernetes.resources import CONFIG_MAPS
-from regatta.engines.kubernetes.slim import Bare
+from regatta.engines.kubernetes.api.models import Bare
+from regatta.engines.kubernetes.api.resources import CONFIG_MAPS
+from regatta.engines.kubernetes.cache.informer import Informer, InformerSettings
 from tests.kubernetes.client.clients import a_config_map, connect
 from tests.kubernetes.controlplane.plane import ControlPlane
 

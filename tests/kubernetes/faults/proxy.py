@@ -26,11 +26,11 @@ from typing import Any
 
 import yaml
 
-from regatta.engines.kubernetes.config import ClusterAccess, load_access
-from regatta.engines.kubernetes.dialling import Dialler
-from regatta.engines.kubernetes.errors import Unreachable
-from regatta.engines.kubernetes.tls import TlsContexts
-from regatta.engines.kubernetes.wire import Connection, Head
+from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
+from regatta.engines.kubernetes.api.errors import Unreachable
+from regatta.http.dial import Dialler
+from regatta.http.tls import TlsContexts
+from regatta.http.wire import Connection, Head
 from tests.kubernetes.faults.rules import (
     Drop,
     DropAfterCommit,

@@ -9,8 +9,8 @@ import threading
 import warnings
 from pathlib import Path
 
-from regatta.engines.kubernetes.dialling import Dialler
-from regatta.engines.kubernetes.errors import Unreachable
+from regatta.engines.kubernetes.api.errors import Unreachable
+from regatta.http.dial import Dialler
 from tests.kubernetes.faults.proxy import FaultProxy
 
 NOWHERE = """

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from regatta.engines.kubernetes.config import load_access
-from regatta.engines.kubernetes.informer import InformerSettings
-from regatta.engines.kubernetes.leader import LeaderSettings
-from regatta.engines.kubernetes.operator import Operator, OperatorSettings
+from regatta.engines.kubernetes.access.config import load_access
+from regatta.engines.kubernetes.cache.informer import InformerSettings
+from regatta.engines.kubernetes.operator.leader import LeaderSettings
+from regatta.engines.kubernetes.operator.operator import Operator, OperatorSettings
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.api import Api
 from tests.kubernetes.operator.builders import Document, JobBuilder

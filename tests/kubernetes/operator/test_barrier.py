@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from regatta.engines.kubernetes.annotations import RELEASED
+from regatta.engines.kubernetes.objects.annotations import RELEASED
 from tests.kubernetes.controlplane.plane import ControlPlane, PlaneOptions, wait_for_controllers
 from tests.kubernetes.operator.builders import a_job
 from tests.kubernetes.operator.conftest import install_crd

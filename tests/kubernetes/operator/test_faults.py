@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.kubernetes.client import ClientSettings
-from regatta.engines.kubernetes.informer import InformerSettings
+from regatta.engines.kubernetes.api.client import ClientSettings
+from regatta.engines.kubernetes.cache.informer import InformerSettings
 from tests.kubernetes.controlplane.kwok import exits
 from tests.kubernetes.faults.proxy import FaultProxy
 from tests.kubernetes.faults.rules import (

@@ -6,7 +6,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from regatta.engines.kubernetes.health import Address
+from regatta.engines.kubernetes.operator.health import Address
 from tests.kubernetes.controlplane.processes import free_port
 from tests.kubernetes.operator.builders import a_job
 from tests.kubernetes.operator.running import Jobs, RunningOperator

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from regatta.engines.kubernetes.leader import LeaderSettings
+from regatta.engines.kubernetes.operator.leader import LeaderSettings
 from tests.kubernetes.operator.builders import a_job
 from tests.kubernetes.operator.running import Jobs, RunningOperator
 

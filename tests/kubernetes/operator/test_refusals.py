@@ -41,7 +41,7 @@ def test_where_room_is_short_servers_come_before_workers(
     left: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """K12: roles came in a random order."""
-    monkeypatch.setattr("regatta.engines.kubernetes.creating.IN_FLIGHT", 1)
+    monkeypatch.setattr("regatta.engines.kubernetes.operator.create.IN_FLIGHT", 1)
     quota(left, 3)
     with RunningOperator(left.plane.admin_kubeconfig, namespace=left.namespace):
         left.create(a_job("wide").with_ps(3).workers(3))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from regatta.engines.kubernetes.annotations import RELEASED
+from regatta.engines.kubernetes.objects.annotations import RELEASED
 from tests.kubernetes.training.container_images import WIDE_AND_DEEP
 from tests.kubernetes.training.jobs import PATIENCE_SECONDS, TrainingJobs, a_short_job, example
 

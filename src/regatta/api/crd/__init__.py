@@ -4,7 +4,7 @@
 with what these modules would write. Each module is one part of the definition:
 
 - `definition`: names, columns, subresources, and the two forms of the resource (v1 and v1beta1)
-- `spec`: the drafts of `regatta.api.schema`, with defaults and a line for `kubectl explain`
+- `spec`: the drafts of `regatta.api.checks.schema`, with defaults and a line for `kubectl explain`
 - `rules`: what a schema cannot say, as CEL expressions with sentences
 - `changes`: likewise, what of a job that exists may change
 - `template`: a pod template, from Kubernetes' own schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.crd import rules
+from regatta.api.crd import cel_rules
 from regatta.api.crd.spec import spec_schema
 from regatta.api.crd.status import status_schema
 from regatta.api.crd.structural import Schema
@@ -83,7 +83,7 @@ def _schema() -> Schema:
             "spec": spec_schema(),
             "status": status_schema(),
         },
-        "x-kubernetes-validations": [rule.as_validation() for rule in rules.of_the_job()],
+        "x-kubernetes-validations": [rule.as_validation() for rule in cel_rules.of_the_job()],
     }
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.crd import changes, rules
+from regatta.api.checks.names import LONGEST
+from regatta.api.checks.rules import MAX_TASKS, PORTS_PER_REPLICA
+from regatta.api.checks.schema import SpecDraft
+from regatta.api.crd import cel_changes, cel_rules
+from regatta.api.crd.pod_template import pod_template
 from regatta.api.crd.structural import JUDGED_QUANTITY, Schema, structural
-from regatta.api.crd.template import pod_template
 from regatta.api.job import Intranet, RunPolicy, TaskPort
-from regatta.api.names import LONGEST
-from regatta.api.rules import MAX_TASKS, PORTS_PER_REPLICA
-from regatta.api.schema import SpecDraft
 
 #: For `kubectl explain`. Pod templates have none: they would not fit.
 _EXPLAINED = {
@@ -58,8 +58,8 @@ def spec_schema() -> Schema:
     spec = structural(drafted, drafted["$defs"])
     fields = spec["properties"]
     fields["intranet"]["default"] = str(Intranet.POD_IP)
-    for role in rules.ROLES:
-        _complete_role(fields[role], rules.of_a_role(), may_run_for_ever=role == "ps")
+    for role in cel_rules.ROLES:
+        _complete_role(fields[role], cel_rules.of_a_role(), may_run_for_ever=role == "ps")
     _complete_tasks(fields["tasks"])
     gang = fields["schedulingPolicy"]["properties"]
     gang["minResources"]["additionalProperties"] = JUDGED_QUANTITY
@@ -67,19 +67,19 @@ def spec_schema() -> Schema:
     policy["default"] = {}
     for field in ("suspend", "abort", "backoffLimit", "restartScope"):
         policy["properties"][field]["default"] = _default(RunPolicy(), field)
-    checks = [*rules.of_the_spec(), *changes.of_the_spec()]
+    checks = [*cel_rules.of_the_spec(), *cel_changes.of_the_spec()]
     spec["x-kubernetes-validations"] = [check.as_validation() for check in checks]
     _explain(spec)
     return spec
 
 
 def _complete_role(
-    role: Schema, checks: list[rules.Rule], *, may_run_for_ever: bool = False
+    role: Schema, checks: list[cel_rules.Rule], *, may_run_for_ever: bool = False
 ) -> None:
     role["required"] = ["replicas"]
     template = role["properties"]["template"] = pod_template()
     if not may_run_for_ever:
-        check = rules.of_a_restart_policy().as_validation()
+        check = cel_rules.of_a_restart_policy().as_validation()
         template["properties"]["spec"]["properties"]["restartPolicy"] |= {
             "x-kubernetes-validations": [check]
         }
@@ -88,9 +88,9 @@ def _complete_role(
 
 def _complete_tasks(tasks: Schema) -> None:
     tasks |= {"minItems": 1, "maxItems": MAX_TASKS}
-    tasks["x-kubernetes-validations"] = [rule.as_validation() for rule in rules.of_the_tasks()]
+    tasks["x-kubernetes-validations"] = [rule.as_validation() for rule in cel_rules.of_the_tasks()]
     task = tasks["items"]
-    _complete_role(task, rules.of_a_task())
+    _complete_role(task, cel_rules.of_a_task())
     task["required"] = ["name", "replicas"]
     task["properties"]["name"]["maxLength"] = LONGEST
     ports = task["properties"]["ports"]
@@ -116,7 +116,7 @@ def _explain(spec: Schema) -> None:
         elif field in fields:
             places = [fields]
         else:
-            roles = [fields[role] for role in rules.ROLES] + [fields["tasks"]["items"]]
+            roles = [fields[role] for role in cel_rules.ROLES] + [fields["tasks"]["items"]]
             places = [role["properties"] for role in roles]
         for place in places:
             place[field]["description"] = line

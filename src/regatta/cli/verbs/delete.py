@@ -6,10 +6,10 @@ import time
 
 import click
 
-from regatta.cli.names import for_each, job_argument, one_or_more
+from regatta.cli.follow.waiting import wait_for
+from regatta.cli.job_names import for_each, job_argument, one_or_more
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.waiting import wait_for
 
 #: A replica has 30 s to end unless its job says otherwise.
 PATIENCE_SECONDS = 60.0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from regatta.cli.description import describe_lines
-from regatta.cli.names import job_argument
+from regatta.cli.job_names import job_argument
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import dump, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.show.description import describe_lines
+from regatta.cli.show.output import dump, output_option, plain
 
 
 @verb("describe")

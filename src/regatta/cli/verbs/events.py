@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import click
 
-from regatta.cli.ansi import Painted
 from regatta.cli.door import Door
-from regatta.cli.names import complete_names, not_here
+from regatta.cli.job_names import complete_names, not_here
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import dump, listing, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.table import Cell, table
-from regatta.cli.times import age, since
+from regatta.cli.show.ansi import Painted
+from regatta.cli.show.output import dump, listing, output_option, plain
+from regatta.cli.show.table import Cell, table
+from regatta.cli.show.times import age, since
 from regatta.engines.base import EventView
 
 HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
@@ -74,7 +74,7 @@ def event_rows(events: Sequence[EventView]) -> list[list[Cell]]:
 def _follow(
     settings: Settings, namespace: str | None, name: str | None, output: str | None
 ) -> None:
-    from regatta.cli.streams import follow_events
+    from regatta.cli.follow.streams import follow_events
 
     print_header = output is None
     for event in follow_events(settings, namespace, name):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from regatta.api.job import Job
-from regatta.cli import rows
-from regatta.cli.names import complete_names, not_here
+from regatta.cli.job_names import complete_names, not_here
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import dump, listing, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.table import Cell, column_widths, table
-from regatta.cli.times import now
+from regatta.cli.show import rows
+from regatta.cli.show.output import dump, listing, output_option, plain
+from regatta.cli.show.table import Cell, column_widths, table
+from regatta.cli.show.times import now
 
 
 @verb("get")
@@ -78,7 +78,7 @@ class Listing:
             raise not_here(missing, self._namespace)
 
     def watch(self) -> None:
-        from regatta.cli.streams import watch_jobs
+        from regatta.cli.follow.streams import watch_jobs
         from regatta.engines.streams import Synced
 
         first: list[Job] = []

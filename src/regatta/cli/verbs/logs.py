@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import click
 
-from regatta.cli.loglines import LogPrinter
-from regatta.cli.names import job_argument
+from regatta.cli.follow.streams import follow_job
+from regatta.cli.job_names import job_argument
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit, Stop
-from regatta.cli.output import output_option
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.streams import follow_job
-from regatta.cli.times import now
+from regatta.cli.show.log_printer import LogPrinter
+from regatta.cli.show.output import output_option
+from regatta.cli.show.times import now
 from regatta.engines.base import LogQuery
 from regatta.engines.streams import Gone, Lines, Remark
 

@@ -11,7 +11,7 @@ from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import HELP_NAMES
 
 if TYPE_CHECKING:
-    from regatta.engines.kubernetes.health import Address
+    from regatta.engines.kubernetes.operator.health import Address
 
 
 @click.command("operator", context_settings=HELP_NAMES)
@@ -86,11 +86,11 @@ def command(
 
     Jobs go on running while no operator does; nothing new is started for them meanwhile.
     """
-    from regatta.engines.kubernetes.config import load_access
-    from regatta.engines.kubernetes.errors import ConfigError
-    from regatta.engines.kubernetes.jsonlogs import log_as_json
-    from regatta.engines.kubernetes.operator import OperatorSettings
-    from regatta.engines.kubernetes.running import run_operator
+    from regatta.engines.kubernetes.access.config import load_access
+    from regatta.engines.kubernetes.api.errors import ConfigError
+    from regatta.engines.kubernetes.operator.json_logging import log_as_json
+    from regatta.engines.kubernetes.operator.launch import run_operator
+    from regatta.engines.kubernetes.operator.operator import OperatorSettings
 
     try:
         access = load_access(kubeconfig, context_name)
@@ -115,7 +115,7 @@ def command(
 
 
 def _address(option: str, text: str) -> Address | None:
-    from regatta.engines.kubernetes.health import parse_address
+    from regatta.engines.kubernetes.operator.health import parse_address
 
     try:
         return parse_address(text)

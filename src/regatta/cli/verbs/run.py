@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from regatta.cli.attached import Attached
-from regatta.cli.dryrun import show_dry_run
-from regatta.cli.jobfile import DryRun, hand_in, make_submission, submission_options
+from regatta.cli.follow.attached import Attached
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import output_option
-from regatta.cli.overview import plan_lines
-from regatta.cli.rows import handle
 from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.show.output import output_option
+from regatta.cli.show.overview import plan_lines
+from regatta.cli.show.rows import handle
+from regatta.cli.submit.dryrun import show_dry_run
+from regatta.cli.submit.jobfile import DryRun, hand_in, make_submission, submission_options
 
 
 @verb("run")

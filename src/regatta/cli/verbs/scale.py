@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from regatta.cli.names import job_argument
+from regatta.cli.job_names import job_argument
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 

@@ -6,7 +6,7 @@ import click
 
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.client.address import Address
+from regatta.daemon.files import Address
 
 
 @verb("serve")
@@ -21,7 +21,7 @@ def command(settings: Settings, host: str, port: int) -> Exit:
     Only this machine can reach it unless --host says otherwise. Every request needs the token in
     the server.token file of the state folder.
     """
-    from regatta.client.connection import local_home
+    from regatta.daemon.connection import local_home
     from regatta.server.run import ALREADY_SERVED, serve
 
     home = local_home()

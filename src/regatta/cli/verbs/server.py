@@ -8,9 +8,9 @@ import time
 import click
 
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import dump, output_option, plain
 from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
-from regatta.cli.times import age
+from regatta.cli.show.output import dump, output_option, plain
+from regatta.cli.show.times import age
 
 
 @click.group("server", context_settings=HELP_NAMES, invoke_without_command=True)
@@ -37,7 +37,7 @@ def start(settings: Settings) -> Exit:
 @pass_settings
 def stop(settings: Settings) -> Exit:
     """Stop the server. Jobs go on running; the next server takes them up again."""
-    from regatta.client.connection import local_files, stop_server
+    from regatta.daemon.connection import local_files, stop_server
 
     if settings.server:
         settings.connect_server().stop_server()
@@ -54,8 +54,8 @@ def stop(settings: Settings) -> Exit:
 @pass_settings
 def status(settings: Settings, output: str | None) -> Exit:
     """Show whether the server runs, and where its files are."""
-    from regatta.client.connection import local_files
     from regatta.client.errors import ServerUnreachable
+    from regatta.daemon.connection import local_files
 
     files = local_files()
     try:

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from regatta.cli.dryrun import show_dry_run
-from regatta.cli.jobfile import DryRun, hand_in, make_submission, submission_options
+from regatta.cli.follow.waiting import wait_for
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import dump, output_option, plain
-from regatta.cli.overview import ending_lines
-from regatta.cli.rows import handle
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.waiting import wait_for
+from regatta.cli.show.output import dump, output_option, plain
+from regatta.cli.show.overview import ending_lines
+from regatta.cli.show.rows import handle
+from regatta.cli.submit.dryrun import show_dry_run
+from regatta.cli.submit.jobfile import DryRun, hand_in, make_submission, submission_options
 
 
 @verb("submit")

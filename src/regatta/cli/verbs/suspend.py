@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regatta.cli.names import for_each, job_argument, one_or_more
+from regatta.cli.job_names import for_each, job_argument, one_or_more
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 

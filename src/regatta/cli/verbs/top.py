@@ -9,10 +9,10 @@ import click
 
 from regatta.api.job import CleanPodPolicy, Job, Phase
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import dump, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.table import Cell, table
-from regatta.cli.times import size
+from regatta.cli.show.output import dump, output_option, plain
+from regatta.cli.show.table import Cell, table
+from regatta.cli.show.times import size
 from regatta.client.client import Client
 from regatta.engines.base import MachineView, PodView
 
@@ -41,7 +41,7 @@ def command(settings: Settings, all_namespaces: bool, watch: bool, output: str |
 def _show_cluster(
     settings: Settings, namespace: str | None, watch: bool, output: str | None
 ) -> None:
-    from regatta.cli.clusteruse import cluster_lines
+    from regatta.cli.show.cluster_use import cluster_lines
 
     use = settings.cluster().usage(namespace)
     if output:

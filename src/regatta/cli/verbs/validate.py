@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from regatta.api.problems import InvalidJob, Problem
-from regatta.cli.explain import show_problems
-from regatta.cli.jobfile import pairs, read_job_file
 from regatta.cli.outcomes import Exit, Stop, invalid_message
-from regatta.cli.output import dump, output_option, plain
 from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.show.explain import show_problems
+from regatta.cli.show.output import dump, output_option, plain
+from regatta.cli.submit.jobfile import pairs, read_job_file
 
 
 @verb("validate")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from regatta import __version__
 from regatta.cli.outcomes import Exit
-from regatta.cli.output import dump, output_option
 from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.show.output import dump, output_option
 from regatta.client.errors import ClientError, ServerHangs
 
 

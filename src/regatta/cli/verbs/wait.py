@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from regatta.cli.names import job_argument
+from regatta.cli.follow.waiting import STATES, wait_for
+from regatta.cli.job_names import job_argument
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit
-from regatta.cli.rows import phase_of
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.waiting import STATES, wait_for
+from regatta.cli.show.rows import phase_of
 
 
 @verb("wait")

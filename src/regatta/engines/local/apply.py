@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from regatta.api.job import Job
 from regatta.controller.plan import ChildRef, Instant, Plan
 from regatta.controller.world import Exit
-from regatta.engines.local.records import JobRecord, PodRecord
-from regatta.engines.local.writes import Transaction
+from regatta.engines.local.store.records import JobRecord, PodRecord
+from regatta.engines.local.store.writes import Transaction
 
 
 def apply_plan(tx: Transaction, record: JobRecord, plan: Plan, now: Instant) -> bool:

@@ -36,25 +36,30 @@ from regatta.engines.changing import (
     scaled,
     suspended,
 )
-from regatta.engines.local import submitting
 from regatta.engines.local.apply import delete_pod, mark_deleting, stop_pod
-from regatta.engines.local.binding import last_reserved, next_free, reserve_places, scatter
 from regatta.engines.local.clock import Clock, SystemClock
-from regatta.engines.local.diskfull import DiskFull
-from regatta.engines.local.following import read_logs
 from regatta.engines.local.home import Home, lock_home
-from regatta.engines.local.ledger import places_needed
+from regatta.engines.local.logs.job_logs import read_logs
 from regatta.engines.local.loop import Loop
-from regatta.engines.local.machine import Machine, find_machine
-from regatta.engines.local.meter import Meter
-from regatta.engines.local.queries import Queries
-from regatta.engines.local.records import JobRecord, PodRecord, Reservation
 from regatta.engines.local.recovery import jobs_to_look_at, sweep_leftovers
-from regatta.engines.local.runspec import run_folder
-from regatta.engines.local.runtime import Runtime
-from regatta.engines.local.store import Store
+from regatta.engines.local.replicas.meter import Meter
+from regatta.engines.local.replicas.runspec import run_folder
+from regatta.engines.local.replicas.runtime import Runtime
+from regatta.engines.local.scheduling.binding import (
+    last_reserved,
+    next_free,
+    reserve_places,
+    scatter,
+)
+from regatta.engines.local.scheduling.ledger import places_needed
+from regatta.engines.local.scheduling.machine import Machine, find_machine
+from regatta.engines.local.store.database import Store
+from regatta.engines.local.store.disk_full import DiskFull
+from regatta.engines.local.store.queries import Queries
+from regatta.engines.local.store.records import JobRecord, PodRecord, Reservation
+from regatta.engines.local.store.writes import Transaction
+from regatta.engines.local.submit import prepare
 from regatta.engines.local.views import machine_view, pod_view
-from regatta.engines.local.writes import Transaction
 
 #: Replaced jobs of one name whose logs are kept.
 HISTORY = 5
@@ -119,12 +124,12 @@ class LocalEngine:
 
     def preview(self, submission: Submission) -> Preview:
         prepared = self._prepare(submission, lambda count: next_free(self._store.read, count))
-        return submitting.preview(prepared)
+        return prepare.preview(prepared)
 
     def _prepare(
         self, submission: Submission, where: Callable[[int], Reservation]
-    ) -> submitting.Prepared:
-        return submitting.prepare(submission, self._machine, where, self._clock.now())
+    ) -> prepare.Prepared:
+        return prepare.prepare(submission, self._machine, where, self._clock.now())
 
     def _make_room(self, tx: Transaction, job: Job, replace_live: bool) -> str:
         """A finished job gives its name up and stays for its logs; a live one only if asked to.
@@ -235,7 +240,7 @@ class LocalEngine:
     def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         def change(tx: Transaction, record: JobRecord) -> None:
             job = scaled(record.job, role, replicas)
-            submitting.refuse_what_never_fits(job, self._machine)
+            prepare.refuse_what_never_fits(job, self._machine)
             if not reserve_places(tx, job.uid, places_needed(job)):
                 raise NotPossible(f"no ports are free for {replicas} replicas of {role} just now")
             tx.set_job(job)

@@ -21,23 +21,23 @@ from regatta.controller.plan import Event, Instant
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Exit, PodPhase
 from regatta.engines.local.apply import apply_plan, delete_pod
-from regatta.engines.local.binding import Bound, bind_pods, reserve_places, schedule
-from regatta.engines.local.building import build_pod_run
+from regatta.engines.local.children import children
 from regatta.engines.local.clock import Clock
-from regatta.engines.local.heartbeats import Heartbeats
 from regatta.engines.local.home import Home
-from regatta.engines.local.ledger import Ledger, places_needed, wanted_by
-from regatta.engines.local.machine import Machine
-from regatta.engines.local.observe import children
-from regatta.engines.local.processes import Processes
-from regatta.engines.local.records import JobRecord, PodRecord
 from regatta.engines.local.recovery import jobs_to_look_at
-from regatta.engines.local.runspec import RunSpec, run_folder
-from regatta.engines.local.runtime import RunPhase, RunState, Runtime
-from regatta.engines.local.store import Store
-from regatta.engines.local.timers import Timers
-from regatta.engines.local.volumes import remove_scratch
-from regatta.engines.local.writes import Transaction
+from regatta.engines.local.replicas.gather import build_pod_run
+from regatta.engines.local.replicas.heartbeats import Heartbeats
+from regatta.engines.local.replicas.keeper import Processes
+from regatta.engines.local.replicas.runspec import RunSpec, run_folder
+from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
+from regatta.engines.local.replicas.volumes import remove_scratch
+from regatta.engines.local.scheduling.binding import Bound, bind_pods, reserve_places, schedule
+from regatta.engines.local.scheduling.ledger import Ledger, places_needed, wanted_by
+from regatta.engines.local.scheduling.machine import Machine
+from regatta.engines.local.store.database import Store
+from regatta.engines.local.store.records import JobRecord, PodRecord
+from regatta.engines.local.store.writes import Transaction
+from regatta.engines.local.wakeups import Timers
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from regatta.engines.local.home import Home
-from regatta.engines.local.queries import Queries
-from regatta.engines.local.records import JobRecord
-from regatta.engines.local.runtime import RunPhase, Runtime
+from regatta.engines.local.replicas.runtime import RunPhase, Runtime
+from regatta.engines.local.store.queries import Queries
+from regatta.engines.local.store.records import JobRecord
 
 log = logging.getLogger(__name__)
 

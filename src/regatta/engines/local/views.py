@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from regatta.api.job import Job, RoleStatus
 from regatta.controller.observe import is_current
 from regatta.engines.base import MachineView, PodView
-from regatta.engines.local.ledger import Ledger
-from regatta.engines.local.machine import Machine, usage
-from regatta.engines.local.observe import observe_pod
-from regatta.engines.local.records import JobRecord, PodRecord
-from regatta.engines.local.runtime import RunState, Usage
+from regatta.engines.local.children import observe_pod
+from regatta.engines.local.replicas.runtime import RunState, Usage
+from regatta.engines.local.scheduling.ledger import Ledger
+from regatta.engines.local.scheduling.machine import Machine, usage
+from regatta.engines.local.store.records import JobRecord, PodRecord
 
 
 def pod_view(

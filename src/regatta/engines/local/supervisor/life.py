@@ -20,8 +20,8 @@ from . import jsonfile, tree
 from .claim import AlreadyClaimed, Taken, boot_id, start_time, take_claim, take_holds
 from .pump import Pump, timestamp
 from .segments import Segments
+from .sources import LauncherFiles, Pipes
 from .spawn import CannotStart, spawn
-from .streams import LauncherFiles, Pipes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,113 @@
+"""Judges a role's pod template: its shape against Kubernetes' own schema.
+
+The schema is vendored (`tools/vendor_podtemplate_schema.py`), so that a file is judged the same on
+a laptop and before a cluster sees it. A wrong type is an error. A field that this Kubernetes does
+not know is a warning, since a newer cluster may; `strict` makes it an error. What a template means
+beyond its shape is judged in `regatta.api.checks.template_rules`.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jsonschema_rs
+
+from regatta.api.checks.suggestions import did_you_mean, listed, shown
+from regatta.api.problems import Problem
+from regatta.api.source.paths import Step, join, join_all
+from regatta.api.source.yaml import Mark
+
+_WORDS = {
+    "string": "text, in quotes",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false, without quotes",
+    "array": "a list",
+    "object": "a map of indented `key: value` lines",
+}
+
+
+@cache
+def vendored_schema() -> dict[str, Any]:
+    text = (
+        resources.files("regatta.api.checks").joinpath("podtemplate.schema.json").read_text("utf-8")
+    )
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@cache
+def _validator() -> Any:
+    return jsonschema_rs.validator_for(vendored_schema())
+
+
+def check_shape(
+    template: dict[str, Any],
+    path: str,
+    *,
+    strict: bool = False,
+    marks: dict[str, Mark] | None = None,
+) -> list[Problem]:
+    """Everything whose type is wrong, that is missing, or that Kubernetes does not know."""
+    problems: list[Problem] = []
+    for error in _validator().iter_errors(template):
+        steps: list[Step] = list(error.instance_path)
+        place = join_all(path, steps)
+        if error.kind.name == "additionalProperties":
+            known = list(_definition(steps).get("properties", ()))
+            for key in error.kind.unexpected:
+                problems.append(_unknown(join(place, key), key, known, strict))
+        elif error.kind.name == "required":
+            missing = str(error.kind.property)
+            problems.append(Problem(join(place, missing), "missing; Kubernetes requires it"))
+        else:
+            found = marks.get(place) if marks else None
+            sentence = _about_type(error.instance, list(error.kind.types), place, found)
+            problems.append(Problem(place, sentence))
+    return problems
+
+
+def _unknown(path: str, key: str, known: list[str], strict: bool) -> Problem:
+    meant = did_you_mean(key, known)
+    few = f"Known here: {listed(known)}" if known and len(known) <= 12 and not meant else ""
+    effect = "" if strict else "it has no effect. "
+    message = f"Kubernetes knows no such field; {effect}{meant}{few}".rstrip("; ")
+    return Problem(path, message, "error" if strict else "warning")
+
+
+def _about_type(value: object, types: list[str], path: str, mark: Mark | None) -> str:
+    written = mark.text if mark and mark.text else None
+    if "string" in types and isinstance(value, bool | int | float):
+        text = written or str(value).lower()
+        found = (
+            f"{text}, which YAML reads as {shown(value)}" if text != shown(value) else shown(value)
+        )
+        return f'found {found}; it must be text, so put it in quotes: "{text}"'
+    if types == ["array"] and path.endswith((".command", ".args")) and isinstance(value, str):
+        words = json.dumps(value.split()[:8], ensure_ascii=False)
+        return f"found {shown(value)}; write a list of words: {words}"
+    if types == ["integer"] and isinstance(value, str) and value.isdecimal():
+        return f"found {shown(value)}; write a whole number without the quotes: {value}"
+    wanted = listed((_WORDS[kind] for kind in sorted(types)), "or")
+    return f"found {shown(value)}; write {wanted}"
+
+
+def _definition(steps: list[Step]) -> dict[str, Any]:
+    """The part of the schema that describes this place of a template."""
+    node = _followed(vendored_schema())
+    for step in steps:
+        if isinstance(step, int):
+            node = node.get("items", {})
+        else:
+            node = node.get("properties", {}).get(step) or node.get("additionalProperties") or {}
+        node = _followed(node)
+    return node
+
+
+def _followed(node: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in node:
+        node = vendored_schema()["definitions"][node["$ref"].rpartition("/")[2]]
+    return node

@@ -1,0 +1,160 @@
+"""What a command line changes in a job file, before it is judged: `--set --env --volume --name`.
+
+Each works on the raw document, so that the result is validated like any other and a mistake is
+told with the path it led to. Problems name the option that brought them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from regatta.api.checks.names import about_variable
+from regatta.api.checks.suggestions import did_you_mean, listed, shown, shown_key
+from regatta.api.problems import InvalidJob, Problem
+from regatta.api.source.limits import MAX_DEPTH
+from regatta.api.source.paths import Step, join, join_all, split
+from regatta.api.source.yaml import read_value
+
+_TOP = ("apiVersion", "kind", "metadata", "spec")
+
+
+def apply(
+    document: dict[str, Any],
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    env: Mapping[str, str] = {},
+    sets: Sequence[str] = (),
+    volumes: Mapping[str, str] = {},
+) -> tuple[list[str], list[Problem]]:
+    """Change the document in place. Returns the paths that changed and what could not be."""
+    changed: list[str] = []
+    problems: list[Problem] = []
+    for option in sets:
+        try:
+            changed.append(set_value(document, option))
+        except ValueError as error:
+            problems.append(Problem(f"--set {option}", str(error)))
+    metadata = document.setdefault("metadata", {})
+    for key, given in (("name", name), ("namespace", namespace)):
+        if given is not None and isinstance(metadata, dict):
+            metadata[key] = given
+            changed.append(f"metadata.{key}")
+    pods = list(_pods(document))
+    for variable, value in env.items():
+        if message := about_variable(variable):
+            problems.append(Problem(f"--env {variable}", message))
+            continue
+        for path, pod in pods:
+            changed += _set_variable(pod, path, variable, value)
+    for volume, directory in volumes.items():
+        problems += _set_volume(pods, volume, directory)
+    return changed, problems
+
+
+def set_value(document: dict[str, Any], option: str) -> str:
+    """`spec.worker.replicas=4`. ValueError says which step does not exist, and what is there."""
+    path, equals, text = option.partition("=")
+    if not equals:
+        raise ValueError("write path=value, such as spec.worker.replicas=4")
+    steps = split(path.strip())
+    if len(steps) > MAX_DEPTH:
+        raise ValueError(f"the path is more than {MAX_DEPTH} steps long")
+    if steps[0] not in _TOP:
+        meant = did_you_mean(steps[0], _TOP)
+        raise ValueError(f"a path starts with spec or metadata; {meant}found {shown(steps[0])}")
+    try:
+        value = read_value(text)
+    except InvalidJob as error:
+        raise ValueError(
+            f"cannot read the value {shown(text)}: {error.problems[0].message}"
+        ) from None
+    holder: Any = document
+    for i, step in enumerate(steps[:-1]):
+        holder = _step_into(holder, steps[:i], step, steps[i + 1])
+    _step_into(holder, steps[:-1], steps[-1], None)
+    holder[steps[-1]] = value
+    return join_all("", steps)
+
+
+def _step_into(holder: Any, before: Sequence[Step], step: Step, following: Step | None) -> Any:
+    """What stands at the step; made, if it may be: a key of a map, or the next item of a list."""
+    here = join_all("", before)
+    if isinstance(step, int):
+        if not isinstance(holder, list):
+            raise ValueError(f"{here} is {shown(holder)}, not a list, so it has no item [{step}]")
+        if step > len(holder):
+            last = f"the last is [{len(holder) - 1}]" if holder else "the list is empty"
+            raise ValueError(f"{here} has no item [{step}]; {last}, and [{len(holder)}] adds one")
+        if step == len(holder):
+            holder.append(None)
+    elif not isinstance(holder, dict):
+        raise ValueError(f"{here} is {shown(holder)}, not a map, so {step} cannot be set in it")
+    elif step not in holder:
+        holder[step] = None
+    if following is not None and holder[step] is None:
+        holder[step] = [] if isinstance(following, int) else {}
+    return holder[step]
+
+
+def _pods(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each role's pod spec and its path, as far as the document has the shape for it."""
+    spec = document.get("spec")
+    if not isinstance(spec, dict):
+        return
+    roles = [(join("spec", name), spec.get(name)) for name in ("ps", "worker", "heter")]
+    tasks = spec.get("tasks")
+    if isinstance(tasks, list):
+        roles += [(f"spec.tasks[{i}]", task) for i, task in enumerate(tasks)]
+    for path, role in roles:
+        template = role.get("template") if isinstance(role, dict) else None
+        pod = template.get("spec") if isinstance(template, dict) else None
+        if isinstance(pod, dict):
+            yield f"{path}.template.spec", pod
+
+
+def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iterator[str]:
+    """In every container, in place of a variable of that name. Yields the lists it changed."""
+    for key in ("initContainers", "containers"):
+        for i, container in enumerate(pod[key] if isinstance(pod.get(key), list) else ()):
+            if not isinstance(container, dict):
+                continue
+            env = container.get("env")
+            if env is None:
+                env = container["env"] = []
+            if not isinstance(env, list):
+                continue
+            env[:] = [
+                item for item in env if not (isinstance(item, dict) and item.get("name") == name)
+            ]
+            env.append({"name": name, "value": value})
+            yield f"{path}.{key}[{i}].env"
+
+
+def _set_volume(
+    pods: Sequence[tuple[str, dict[str, Any]]], name: str, directory: str
+) -> Iterator[Problem]:
+    """The directory in place of whatever the volume was, in every role that has it."""
+    option = f"--volume {name}={directory}"
+    if not directory.startswith("/"):
+        yield Problem(option, f"found {shown(directory)}; write a directory that starts with /")
+        return
+    there: dict[str, None] = {}
+    for _, pod in pods:
+        volumes = pod.get("volumes")
+        for volume in volumes if isinstance(volumes, list) else ():
+            if not isinstance(volume, dict):
+                continue
+            there[str(volume.get("name"))] = None
+            if volume.get("name") == name:
+                volume.clear()
+                volume.update({"name": name, "hostPath": {"path": directory}})
+    if name not in there:
+        known = (
+            f"the job's volumes are {listed(map(shown_key, there))}"
+            if there
+            else "the job has no volumes"
+        )
+        yield Problem(option, f"no template has a volume {shown(name)}; "
+                      f"{did_you_mean(name, there)}{known}")  # fmt: skip

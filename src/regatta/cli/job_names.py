@@ -1,0 +1,77 @@
+"""Job names on the command line: one, several or all, and their completion in the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from regatta.cli.outcomes import Exit, Stop
+from regatta.cli.settings import Settings
+
+
+def job_argument(*, several: bool = False, required: bool = True) -> Callable[..., Any]:
+    return click.argument(
+        "names" if several else "name",
+        metavar="NAME..." if several else "NAME",
+        nargs=-1 if several else 1,
+        required=required and not several,
+        shell_complete=complete_names,
+    )
+
+
+def complete_names(context: click.Context, _: click.Parameter, typed: str) -> list[str]:
+    """Names that start with what was typed. Says nothing when it cannot know: a shell that is
+    completing has no place for an error."""
+    from regatta.client.errors import ClientError
+    from regatta.engines.base import EngineError
+
+    settings = context.find_object(Settings) or Settings()
+    try:
+        jobs = settings.connect(start=False).jobs(settings.namespace)
+    except (ClientError, EngineError, Stop):
+        return []
+    return [job.name for job in jobs if job.name.startswith(typed)]
+
+
+def one_or_more(names: tuple[str, ...], every: bool, verb: str) -> None:
+    """Refuses a command line that names nothing, or both names and --all."""
+    if not names and not every:
+        raise Stop(
+            Exit.INVALID,
+            f"which job? `regatta {verb}` needs a name, or --all",
+            "`regatta get` lists the jobs there are.",
+        )
+    if names and every:
+        raise Stop(
+            Exit.INVALID,
+            f"`regatta {verb}` takes names or --all, not both",
+            "Leave one of them out.",
+        )
+
+
+def not_here(names: Iterable[str], namespace: str | None) -> Stop:
+    """For names under which nothing was found, in one namespace or in all."""
+    where = "any namespace" if namespace is None else f"namespace {namespace}"
+    return Stop(
+        Exit.CONFLICT,
+        f"there is no job named {' or '.join(names)} in {where}",
+        "`regatta get -A` lists all jobs.",
+    )
+
+
+def for_each(names: list[str], action: Callable[[str], None], settings: Settings) -> Exit:
+    """Does it for every name; one that fails does not keep the others from it. The last failure
+    is the exit code."""
+    from regatta.cli.show.explain import explain
+    from regatta.client.errors import Refused
+    from regatta.engines.base import EngineError
+
+    code = Exit.OK
+    for name in names:
+        try:
+            action(name)
+        except (Refused, EngineError) as refused:
+            code = Exit(explain(refused, settings))
+    return code

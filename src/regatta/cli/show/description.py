@@ -1,0 +1,157 @@
+"""The page that `describe` prints, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from regatta.api.job import Job, Phase
+from regatta.cli.follow.status_line import progress_text
+from regatta.cli.show.ansi import Paint, Painted
+from regatta.cli.show.overview import failure_lines, latest, left_running, painted_state
+from regatta.cli.show.rows import handle, phase_of, role_counts
+from regatta.cli.show.table import Cell, table
+from regatta.cli.show.times import age, duration, since
+from regatta.engines.base import EventView, PodView
+
+MOST_EVENTS = 20
+WAITING = (Phase.PENDING, Phase.RESTARTING, Phase.SUSPENDED, Phase.SCALING, Phase.STARTING)
+
+
+def describe_lines(
+    job: Job, pods: Sequence[PodView], events: Sequence[EventView], paint: Paint
+) -> list[str]:
+    return [
+        *_head(job, paint),
+        *_section("Why it waits", _waiting(job)),
+        *_section("Why it failed", _failed(job, paint)),
+        *_section("Roles", _roles(job, paint)),
+        *_section("Replicas", _replicas(pods, paint)),
+        *_section("Left running", left_running(job, pods)),
+        *_section("Events", _events(events, paint)),
+        *_section("See also", _hints(job, pods)),
+    ]
+
+
+def _head(job: Job, paint: Paint) -> list[str]:
+    status = job.status
+    facts = [
+        ("Name", job.name),
+        ("Namespace", job.namespace),
+        ("UID", job.uid),
+        ("Status", paint.phase(phase_of(job))),
+        ("Mode", status.mode or job.spec.mode),
+        ("Submitted", _moment(job.metadata.creation_timestamp)),
+        ("Started", _moment(status.start_time)),
+        ("Ended", _moment(status.completion_time)),
+        (
+            "Took",
+            duration(since(status.start_time, status.completion_time))
+            if status.completion_time
+            else "",
+        ),
+        ("Restarts", f"{status.restarts} of {job.spec.run_policy.backoff_limit} allowed"),
+        ("Clean pods", job.spec.clean_pod_policy),
+        ("Progress", progress_text(status.progress) if status.progress else ""),
+    ]
+    return [f"{name + ':':<12}{value}" for name, value in facts if value]
+
+
+def _waiting(job: Job) -> list[str]:
+    status = job.status
+    if status.phase not in (None, *WAITING) or not (status.message or status.reason):
+        return []
+    return [_reasoned(status.reason, status.message)]
+
+
+def _failed(job: Job, paint: Paint) -> list[str]:
+    if job.status.phase not in (Phase.FAILED, Phase.ABORTED):
+        return []
+    lines = [_reasoned(job.status.reason, job.status.message)]
+    return lines + (failure_lines(job, paint) if job.status.phase is Phase.FAILED else [])
+
+
+def _roles(job: Job, paint: Paint) -> list[str]:
+    rows: list[list[Cell]] = []
+    for name, role in role_counts(job):
+        counts = (role.pending, role.starting, role.running, role.succeeded, role.failed)
+        wanted = job.spec.roles()[name].replicas
+        rows.append([name, role.ready or f"0/{wanted}", *map(str, counts)])
+    head = ("ROLE", "READY", "PENDING", "STARTING", "RUNNING", "SUCCEEDED", "FAILED")
+    return table(head, rows, paint)
+
+
+def _replicas(pods: Sequence[PodView], paint: Paint) -> list[str]:
+    placed = any(pod.node for pod in pods)
+    rows: list[list[Cell]] = [
+        [
+            f"{pod.role}-{pod.index}",
+            painted_state(pod),
+            *([pod.node or "-"] if placed else []),
+            pod.address or "-",
+            f"{pod.ports[0]}-{pod.ports[1]}" if pod.ports else "-",
+            ",".join(pod.gpus) or "-",
+            "-" if pod.exit_code is None else str(pod.exit_code),
+            str(pod.restarts),
+            str(pod.attempt),
+            duration(since(pod.started_at, pod.finished_at)),
+            pod.reason or "-",
+        ]
+        for pod in latest(pods)
+    ]
+    if not rows:
+        return []
+    head = (
+        "REPLICA",
+        "STATE",
+        *(["NODE"] if placed else []),
+        "ADDRESS",
+        "PORTS",
+        "GPU",
+        "EXIT",
+        "RESTARTS",
+        "TRY",
+        "FOR",
+        "REASON",
+    )
+    return table(head, rows, paint)
+
+
+def _events(events: Sequence[EventView], paint: Paint) -> list[str]:
+    rows: list[list[Cell]] = [
+        [
+            age(since(event.at)),
+            Painted(event.type, "yellow" if event.type == "Warning" else ""),
+            event.reason,
+            event.message.partition("\n")[0],
+        ]
+        for event in events[-MOST_EVENTS:]
+    ]
+    lines = table(("AGE", "TYPE", "REASON", "MESSAGE"), rows, paint) if rows else []
+    if len(events) > MOST_EVENTS:
+        lines.insert(0, f"the last {MOST_EVENTS} of {len(events)}")
+    return lines
+
+
+def _hints(job: Job, pods: Sequence[PodView]) -> list[str]:
+    if not pods:
+        return []
+    first = latest(pods)[0]
+    return [
+        f"logs:         regatta logs {handle(job)} --role {first.role} --index {first.index}",
+        "environment:  `regatta run --dry-run FILE` prints what each replica sees",
+    ]
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", f"{title}:", *(f"  {line}" for line in lines)] if lines else []
+
+
+def _reasoned(reason: str, message: str) -> str:
+    return f"{reason}: {message}" if reason and message else reason or message
+
+
+def _moment(moment: datetime | None) -> str:
+    if moment is None:
+        return ""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S} ({age(since(moment))} ago)"

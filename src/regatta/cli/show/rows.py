@@ -1,0 +1,93 @@
+"""A job as one row of `get`: the columns that PaddleJob users know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from regatta.api.job import Job, RoleStatus
+from regatta.cli.show.ansi import PHASE_COLOURS, Painted
+from regatta.cli.show.table import Cell
+from regatta.cli.show.times import age, since
+
+HEADERS = ("NAME", "STATUS", "MODE", "PS", "WORKER", "AGE")
+WIDE = ("TASKS", "RESTARTS", "MESSAGE")
+
+
+def headers(*, wide: bool = False, namespaces: bool = False) -> list[str]:
+    return [
+        *(["NAMESPACE"] if namespaces or wide else []),
+        *HEADERS,
+        *(WIDE if wide else ()),
+    ]
+
+
+def row(job: Job, now: datetime, *, wide: bool = False, namespaces: bool = False) -> list[Cell]:
+    phase = phase_of(job)
+    cells: list[Cell] = [
+        job.name,
+        Painted(phase, PHASE_COLOURS.get(phase, "")),
+        job.status.mode or job.spec.mode.value,
+        ready(job, "ps"),
+        workers_ready(job),
+        age(since(job.metadata.creation_timestamp, now)),
+    ]
+    if wide or namespaces:
+        cells.insert(0, job.namespace)
+    if wide:
+        others = [name for name in job.spec.roles() if name not in ("ps", "worker")]
+        tasks = " ".join(f"{name}:{ready(job, name)}" for name in others) or "-"
+        message = (job.status.message or "").partition("\n")[0]
+        cells += [tasks, str(job.status.restarts), message or "-"]
+    return cells
+
+
+class Spelling:
+    """What the next command line need not say, and what it must say again."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.namespace, self.options = "default", ""
+
+
+SPELLING = Spelling()
+
+
+def handle(job: Job) -> str:
+    """The job as the next command line must name it."""
+    where = "" if job.namespace == SPELLING.namespace else f" -n {job.namespace}"
+    return f"{job.name}{where}{SPELLING.options}"
+
+
+def phase_of(job: Job) -> str:
+    if job.deleting:
+        return "Terminating"
+    return job.status.phase.value if job.status.phase else "Pending"
+
+
+def ready(job: Job, role: str) -> str:
+    """`n/m` of a role; `-` where the job has no such role."""
+    spec = job.spec.roles().get(role)
+    if spec is None:
+        return "-"
+    status = job.status.roles().get(role)
+    return (status.ready if status else "") or f"0/{spec.replicas}"
+
+
+def workers_ready(job: Job) -> str:
+    """A job of named tasks has no workers: the column then counts all of its replicas."""
+    if job.spec.worker is not None or not job.spec.tasks:
+        return ready(job, "worker")
+    parts = [ready(job, task.name).partition("/") for task in job.spec.tasks]
+    return f"{_total(part[0] for part in parts)}/{_total(part[2] for part in parts)}"
+
+
+def role_counts(job: Job) -> list[tuple[str, RoleStatus]]:
+    known = job.status.roles()
+    return [(name, known.get(name, RoleStatus())) for name in job.spec.roles()]
+
+
+def _total(numbers: Iterable[str]) -> int:
+    return sum(int(number or 0) for number in numbers)

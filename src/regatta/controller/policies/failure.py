@@ -1,0 +1,119 @@
+"""Who failed first, why, and whether it counts.
+
+One fault ends many replicas: a dead peer makes the others abort within a fraction of a second.
+So one attempt counts one failure, and the one to blame is the earliest whose exit code is not
+itself a typical consequence. A restart is free only on the engine's own evidence.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from regatta.api.job import Failure, Job
+from regatta.controller.observe import Replica, World
+from regatta.controller.plan import Instant
+from regatta.controller.policies.completion import tolerated
+
+#: How a replica ends when its peer is gone: abort, segmentation fault, SIGTERM, the launcher's 250.
+CONSEQUENCES = frozenset({134, 139, 143, 250})
+
+#: Seconds in which the true cause may still be on its way behind a consequence.
+SETTLING = 2.0
+
+FREE_RESTARTS_AN_HOUR = 10
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt's failure, however many replicas died of it."""
+
+    failure: Failure
+    #: Not the program's doing, and within the hourly limit of such restarts.
+    free: bool = False
+    #: A consequence was seen and its cause may follow within this many seconds.
+    settles_in: float | None = None
+    #: Where it struck, for restart scopes.
+    replicas: tuple[Replica, ...] = ()
+
+
+def find_fault(job: Job, world: World, now: Instant) -> Fault | None:
+    failed = [replica for replica in world.replicas if replica.failed]
+    passed = {replica.name for replica in tolerated(job, failed)}
+    failed = [replica for replica in failed if replica.name not in passed]
+    disrupted = [r for r in world.replicas if r.vanished or (r.pod and r.pod.disruption)]
+    if not failed and not disrupted:
+        return None
+    if disrupted:
+        return Fault(
+            failure=_disruption(disrupted[0]),
+            free=len(recent(job.status.disruptions, now)) < FREE_RESTARTS_AN_HOUR,
+            replicas=tuple(disrupted + [r for r in failed if r not in disrupted]),
+        )
+    blamed = min(failed, key=_blame)
+    return Fault(
+        failure=_failure(blamed), settles_in=_settling(blamed, world, now), replicas=tuple(failed)
+    )
+
+
+def recent(disruptions: tuple[datetime, ...], now: Instant) -> tuple[datetime, ...]:
+    return tuple(at for at in disruptions if now.wall - at < timedelta(hours=1))
+
+
+def _blame(replica: Replica) -> tuple[bool, float, str]:
+    exit = replica.pod.exit if replica.pod else None
+    code = exit.code if exit else None
+    at = exit.finished_at.timestamp() if exit and exit.finished_at else float("inf")
+    return (code in CONSEQUENCES, at, replica.name)
+
+
+def _settling(blamed: Replica, world: World, now: Instant) -> float | None:
+    """None when the cause is certain: a code of its own, or nobody left to explain it."""
+    exit = blamed.pod.exit if blamed.pod else None
+    if exit is None or exit.code not in CONSEQUENCES or exit.finished_at is None:
+        return None
+    if not any(replica.running for replica in world.replicas):
+        return None
+    left = SETTLING - (now.wall - exit.finished_at).total_seconds()
+    return min(left, SETTLING) if left > 0 else None
+
+
+def _failure(replica: Replica) -> Failure:
+    pod = replica.pod
+    exit = pod.exit if pod else None
+    return Failure(
+        pod=replica.name,
+        role=replica.role,
+        index=replica.index,
+        exit_code=exit.code if exit else None,
+        reason=exit.reason if exit else "",
+        message=exit.message if exit else "",
+        finished_at=exit.finished_at if exit else None,
+    )
+
+
+def _disruption(replica: Replica) -> Failure:
+    if replica.vanished:
+        return Failure(
+            pod=replica.name,
+            role=replica.role,
+            index=replica.index,
+            reason="PodDeleted",
+            message="the pod was deleted while the job needed it",
+        )
+    failure = _failure(replica)
+    evidence = replica.pod.disruption if replica.pod else ""
+    return msgspec.structs.replace(failure, message=failure.message or evidence)
+
+
+def in_words(failure: Failure) -> str:
+    """One line for a status message or an event; the log lines are kept beside it."""
+    if failure.exit_code is None:
+        why = failure.message.strip().splitlines()[-1:] or [failure.reason]
+        return f"{failure.pod} was lost ({failure.reason}): {why[0]}"
+    how = f"exited with code {failure.exit_code}"
+    if failure.exit_code > 128:
+        how += f" (signal {failure.exit_code - 128})"
+    if failure.reason not in ("", "Error"):
+        how += f", {failure.reason}"
+    return f"{failure.pod} {how}"

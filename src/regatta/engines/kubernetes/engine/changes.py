@@ -1,0 +1,96 @@
+"""What a person changes about a job that is there: each a small patch of the one they looked at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from regatta.api.job import Job, Mode
+from regatta.controller.world import PodPhase
+from regatta.engines.changing import (
+    nothing_to_stop,
+    refuse_when_deleting,
+    scaled,
+    suspended,
+)
+from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
+from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, PODS
+from regatta.engines.kubernetes.engine.find import get_job, until_gone
+from regatta.engines.kubernetes.engine.pod_views import list_pods
+from regatta.engines.kubernetes.engine.reading import read_job
+from regatta.engines.kubernetes.objects import podstate
+from regatta.engines.kubernetes.objects.annotations import STOPPED
+
+#: A list right after a delete no longer shows it, unless something holds it.
+GONE_SECONDS = 2.0
+
+
+async def stop(client: KubeClient, namespace: str, name: str) -> Job:
+    """Abort a live job; end the servers that a finished one left running."""
+    job = await _changeable(client, namespace, name)
+    if not job.finished:
+        return await _patch(client, job, {"spec": {"runPolicy": {"abort": True}}})
+    pods = await list_pods(client, job)
+    running = [
+        pod
+        for pod in pods
+        if podstate.phase_of(pod) in (PodPhase.PENDING, PodPhase.STARTING, PodPhase.RUNNING)
+        and not podstate.is_stopped(pod)
+    ]
+    if not running:
+        raise nothing_to_stop(job)
+    stamp = datetime.now(UTC).isoformat(timespec="seconds")
+    change = {"metadata": {"annotations": {STOPPED: stamp}}, "spec": {"activeDeadlineSeconds": 1}}
+    for pod in running:
+        await client.patch(
+            PODS, pod.metadata.name, change, namespace=namespace, uid=pod.metadata.uid
+        )
+    return job
+
+
+async def delete(client: KubeClient, namespace: str, name: str) -> None:
+    job = await get_job(client, namespace, name)
+    try:
+        await client.delete(
+            PADDLE_JOBS, name, namespace=namespace, uid=job.uid, propagation="Background"
+        )
+    except ApiError as refused:
+        if not refused.not_found:
+            raise
+    await until_gone(client, job, GONE_SECONDS)
+
+
+async def scale(client: KubeClient, namespace: str, name: str, role: str, replicas: int) -> Job:
+    job = await _changeable(client, namespace, name)
+    scaled(job, role, replicas)  # refused here as anywhere
+    if job.spec.mode is not Mode.CUSTOM:
+        return await _patch(client, job, {"spec": {role: {"replicas": replicas}}})
+    number = [task.name for task in job.spec.tasks].index(role)
+    path = f"/spec/tasks/{number}"
+    operations = [
+        {"op": "test", "path": f"{path}/name", "value": role},
+        {"op": "replace", "path": f"{path}/replicas", "value": replicas},
+    ]
+    return await _patch(client, job, operations, PatchKind.JSON)
+
+
+async def suspend(client: KubeClient, namespace: str, name: str, wanted: bool) -> Job:
+    job = await _changeable(client, namespace, name)
+    suspended(job, wanted)
+    return await _patch(client, job, {"spec": {"runPolicy": {"suspend": wanted}}})
+
+
+async def _changeable(client: KubeClient, namespace: str, name: str) -> Job:
+    job = await get_job(client, namespace, name)
+    refuse_when_deleting(job)
+    return job
+
+
+async def _patch(
+    client: KubeClient, job: Job, change: Any, kind: PatchKind = PatchKind.MERGE
+) -> Job:
+    answer = await client.patch(
+        PADDLE_JOBS, job.name, change, namespace=job.namespace, kind=kind, uid=job.uid
+    )
+    return read_job(answer.raw)

@@ -1,0 +1,166 @@
+"""A job played through on paper: every object the operator would create, and nothing created.
+
+The brain is asked about imaginary pods that are placed at once. Addresses are the cluster's to
+give, so names in angle brackets stand for them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec.structs import replace
+
+from regatta.api.job import Intranet, Job
+from regatta.api.load import Loaded
+from regatta.controller.plan import Instant, NewEnvironment, NewPod, NewPodGroup, NewService, Plan
+from regatta.controller.policies.gang import NATIVE, VOLCANO
+from regatta.controller.reconcile import reconcile
+from regatta.controller.world import PORTS_PER_REPLICA, Children, Gangs, PodGroup
+from regatta.engines.base import Preview
+from regatta.engines.kubernetes.engine.pod_views import ports_of_replica
+from regatta.engines.kubernetes.objects.hostports import ports_of
+from regatta.engines.rehearsing import as_placed
+
+#: A group, the pods and their environment take three looks; more would be a mistake of ours.
+ROUNDS = 6
+UID = "<uid>"
+
+_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
+
+
+class _Stage:
+    def __init__(self, job: Job, loaded: Loaded) -> None:
+        self.job = job
+        self.pods: list[NewPod] = []
+        self.services: list[NewService] = []
+        self.environments: list[NewEnvironment] = []
+        self.made_groups: list[NewPodGroup] = []
+        self.groups = [
+            PodGroup(name=group.name, phase="Inqueue", min_member=group.min_member or 0)
+            for group in loaded.companions.pod_groups
+            if group.namespace == job.namespace
+        ]
+
+    def children(self) -> Children:
+        return Children(
+            pods=tuple(as_placed(pod, self.host(pod)) for pod in self.pods),
+            environments=frozenset(made.revision for made in self.environments),
+            services=frozenset(service.name for service in self.services),
+            ports=ports_of(self.job),
+            gangs=Gangs(available=frozenset({VOLCANO, NATIVE}), groups=tuple(self.groups)),
+        )
+
+    def play(self, plan: Plan) -> bool:
+        """Whether it brought anything new."""
+        if plan.status is not None:
+            self.job = replace(self.job, status=plan.status)
+        self.pods += plan.pods
+        self.services += plan.services
+        self.environments += plan.environments
+        self.made_groups += plan.pod_groups
+        for made in plan.pod_groups:
+            members = made.manifest["spec"].get("minMember", 0)
+            group = PodGroup(
+                name=made.name,
+                ours=True,
+                phase="Inqueue",
+                min_member=members,
+                scheduler=made.scheduler,
+            )
+            self.groups.append(group)
+        return bool(plan.pods or plan.services or plan.environments or plan.pod_groups)
+
+    def host(self, pod: NewPod) -> str:
+        return pod.name if pod.by_name else f"<{pod.name}>"
+
+    def objects(self) -> tuple[dict[str, Any], ...]:
+        return (
+            *(group.manifest for group in self.made_groups),
+            *(service.manifest for service in self.services),
+            *(pod.manifest for pod in self.pods),
+            *(environment.manifest for environment in self.environments),
+        )
+
+
+def preview(loaded: Loaded, now: Instant) -> Preview:
+    policy = replace(loaded.job.spec.run_policy, suspend=False, abort=False)
+    job = replace(
+        loaded.job,
+        metadata=replace(loaded.job.metadata, uid=UID, creation_timestamp=now.wall),
+        spec=replace(loaded.job.spec, run_policy=policy),
+    )
+    stage = _Stage(job, loaded)
+    for _ in range(ROUNDS):
+        if not stage.play(reconcile(stage.job, stage.children(), now)):
+            break
+    shared = {made.name: made.data for made in stage.environments}
+    return Preview(
+        job=loaded.job,
+        warnings=loaded.warnings,
+        objects=(*loaded.beside, *stage.objects()),
+        environment={pod.name: _environment(stage, pod, shared) for pod in stage.pods},
+        ports={
+            pod.name: ports_of_replica(stage.job, pod.role, pod.index) or (0, PORTS_PER_REPLICA - 1)
+            for pod in stage.pods
+        },
+        notes=tuple(_notes(stage)),
+    )
+
+
+def _notes(stage: _Stage) -> list[str]:
+    notes = ["what is in angle brackets is known only to the cluster, once the pods are placed"]
+    if stage.job.spec.intranet is not Intranet.SERVICE and stage.pods:
+        name = stage.pods[0].name
+        notes.append(f"<{name}> stands for the address of the pod {name}, and so on")
+    if stage.job.spec.intranet is Intranet.HOST:
+        notes.append("under intranet: Host the ports follow from the job's uid; these are examples")
+    theirs = {
+        source.get(kind, {}).get("name", "")
+        for pod in stage.pods
+        for source in pod.manifest["spec"]["containers"][0].get("envFrom", ())[1:]
+        for kind in ("configMapRef", "secretRef")
+    } - {""}
+    if theirs:
+        notes.append(f"variables that come from {', '.join(sorted(theirs))} are not shown")
+    if not stage.pods:
+        notes.append(stage.job.status.message or "no pod would be created yet")
+    return notes
+
+
+def _environment(stage: _Stage, pod: NewPod, shared: dict[str, dict[str, str]]) -> dict[str, str]:
+    """What the first container would see, as the kubelet puts it together."""
+    container = pod.manifest["spec"]["containers"][0]
+    seen: dict[str, str] = {}
+    for source in container.get("envFrom") or ():
+        seen |= shared.get((source.get("configMapRef") or {}).get("name", ""), {})
+    for variable in container.get("env") or ():
+        if "valueFrom" in variable:
+            seen[variable["name"]] = _looked_up(stage, pod, variable["valueFrom"] or {})
+        else:
+            seen[variable["name"]] = _expanded(str(variable.get("value") or ""), seen)
+    return seen
+
+
+def _looked_up(stage: _Stage, pod: NewPod, source: dict[str, Any]) -> str:
+    path = (source.get("fieldRef") or {}).get("fieldPath", "")
+    known = {
+        "status.podIP": f"<{pod.name}>",
+        "metadata.name": pod.name,
+        "metadata.namespace": stage.job.namespace,
+    }
+    if path:
+        return known.get(path, f"<{path}>")
+    for kind in ("secretKeyRef", "configMapKeyRef"):
+        if chosen := source.get(kind):
+            return f"<{chosen.get('key', '')} of {chosen.get('name', '')}>"
+    return "<known to the kubelet>"
+
+
+def _expanded(text: str, seen: dict[str, str]) -> str:
+    def put(found: re.Match[str]) -> str:
+        if found[0] == "$$":
+            return "$"
+        return seen.get(found[1], found[0])
+
+    return _REFERENCE.sub(put, text)

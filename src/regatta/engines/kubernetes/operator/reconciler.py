@@ -1,0 +1,270 @@
+"""One look at one job: read it, see what there is, ask the brain, carry its plan out.
+
+Decides nothing about jobs. A job that cannot be read, or a pass that fails, concerns that job
+alone: everybody else's go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from regatta.api.job import Condition, Job, JobSpec, JobStatus, Mode, Phase
+from regatta.api.problems import InvalidJob
+from regatta.controller.plan import Event, Instant, Plan
+from regatta.controller.reconcile import reconcile
+from regatta.engines.kubernetes.api.client import KubeClient
+from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.models import Bare, JobDocument
+from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, PADDLE_JOBS, PODS
+from regatta.engines.kubernetes.objects import takeover
+from regatta.engines.kubernetes.objects.children import Found, children
+from regatta.engines.kubernetes.objects.stored import job_metadata
+from regatta.engines.kubernetes.operator.apply import Applier, with_note
+from regatta.engines.kubernetes.operator.caches import Caches
+from regatta.engines.kubernetes.operator.job_memory import (
+    STRANGER_SECONDS,
+    JobMemory,
+    Note,
+    Stranger,
+)
+from regatta.engines.kubernetes.operator.job_reader import (
+    INVALID_SPEC,
+    JobReader,
+    as_the_brain_left_it,
+    never_run,
+    stored_status,
+)
+
+_log = logging.getLogger(__name__)
+
+#: A look that took a millisecond is not repeated for four: a job of a thousand pods has thousands
+#: of changes a second, and one look answers many of them.
+REST = 4.0
+#: Of what is wrong with a spec, in a status and in an event.
+LONGEST_MESSAGE = 1024
+#: Nor ever sooner than this: pods that start together are then one look and not ten.
+SHORTEST_REST = 0.02
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class Reconciler:
+    def __init__(
+        self,
+        client: KubeClient,
+        caches: Caches,
+        reader: JobReader,
+        applier: Applier,
+        *,
+        names_only: bool = False,
+        clock: Callable[[], float],
+        wall: Callable[[], datetime] = wall_clock,
+    ) -> None:
+        self._client = client
+        self._caches = caches
+        self._reader = reader
+        self._applier = applier
+        self._clock = clock
+        self._wall = wall
+        self._names_only = names_only
+        self._memories: dict[str, JobMemory] = {}
+
+    def rest(self, key: str) -> float:
+        """Seconds for which this job has been looked at enough."""
+        memory = self._memories.get(key)
+        if memory is None:
+            return 0.0
+        rest = max(REST * memory.took, SHORTEST_REST)
+        return memory.looked_at + rest - self._clock()
+
+    async def look_at(self, key: str) -> float | None:
+        """Seconds after which to look again, if not only when something changes."""
+        document = self._caches.jobs.store.get(key)
+        if document is None:
+            self._forget(key)
+            return None
+        memory = self._memory(key, document)
+        began = self._clock()
+        unseen = memory.expectations.unmet(began)
+        if unseen is not None:
+            return unseen
+        if await self._let_go(document, memory):
+            return None
+        try:
+            read = self._reader.read(document)
+        except InvalidJob as invalid:
+            return await self._explain(document, memory, invalid)
+        job = replace(read, status=as_the_brain_left_it(read.status))
+        found = await self._find(job, memory)
+        now = self._now()
+        memory.leaving = found.leaving = _leaving(found, memory, now.wall)
+        seen = children(job, found)
+        plan = reconcile(job, seen, now)
+        memory.took, memory.looked_at = self._clock() - began, self._clock()
+        problem = self._reader.problem(job.uid)
+        note = Note(INVALID_SPEC, problem[:LONGEST_MESSAGE]) if problem else None
+        if plan == _NOTHING and read.status is job.status and note is None:
+            return None
+        plan = _with_warning(plan, job, read.status, note)
+        told = job.status.revision in seen.environments
+        return await self._applier.apply(
+            document, job, read.status, plan, memory, now, told=told, note=note
+        )
+
+    def _now(self) -> Instant:
+        """On a cluster nobody closes a lid: both clocks are the wall's, and survive us."""
+        wall = self._wall()
+        return Instant(wall, wall.timestamp())
+
+    def _memory(self, key: str, document: JobDocument) -> JobMemory:
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != document.metadata.uid:
+            if memory is not None:
+                self._reader.forget(memory.uid)
+            memory = self._memories[key] = JobMemory(document.metadata.uid)
+            memory.status_written_at = self._clock()
+        return memory
+
+    def _forget(self, key: str) -> None:
+        memory = self._memories.pop(key, None)
+        if memory is not None:
+            self._reader.forget(memory.uid)
+
+    # What the caches do not show
+
+    async def _find(self, job: Job, memory: JobMemory) -> Found:
+        found = self._caches.find(job)
+        if memory.strangers:
+            await self._look_at_strangers(job, memory)
+            found = self._caches.find(job)  # the caches have moved on meanwhile
+            others = [stranger.metadata for stranger in memory.strangers.values()]
+            found.others = [*found.others, *others]
+        if any(takeover.is_former(pod) for pod in found.pods):
+            if memory.former_environment is None:
+                memory.former_environment = await self._has_former_environment(job)
+                return await self._find(job, memory)
+            found.former_environment = memory.former_environment
+        found.names_only = self._names_only
+        return found
+
+    async def _look_at_strangers(self, job: Job, memory: JobMemory) -> None:
+        """A pod without our labels tells us nothing when it goes."""
+        now = self._clock()
+        for name, stranger in list(memory.strangers.items()):
+            if now - stranger.seen_at < STRANGER_SECONDS:
+                continue
+            try:
+                answer = await self._client.get(PODS, name, namespace=job.namespace)
+            except ApiError as refused:
+                if not refused.not_found:
+                    raise
+                del memory.strangers[name]
+                continue
+            holder = answer.into(Bare).metadata
+            if holder.controller_uid == job.uid:
+                del memory.strangers[name]
+            else:
+                memory.strangers[name] = Stranger(holder, now)
+
+    async def _has_former_environment(self, job: Job) -> bool:
+        try:
+            answer = await self._client.get(CONFIG_MAPS, job.name, namespace=job.namespace)
+        except ApiError as refused:
+            if refused.not_found:
+                return False
+            raise
+        return answer.into(Bare).metadata.controller_uid == job.uid
+
+    # Jobs that the brain is not asked about
+
+    async def _let_go(self, document: JobDocument, memory: JobMemory) -> bool:
+        """The former operator's finalizer would keep a deleted job for ever."""
+        known = document.metadata
+        left = takeover.without_finalizer(known.finalizers)
+        if left is None:
+            return False
+        try:
+            answer = await self._client.patch(
+                PADDLE_JOBS,
+                known.name,
+                {"metadata": {"finalizers": left or None}},
+                namespace=known.namespace,
+                uid=known.uid,
+                resource_version=known.resource_version,
+            )
+        except ApiError as refused:
+            if not (refused.not_found or refused.conflict):
+                raise
+            return True
+        version = answer.identity.resource_version
+        memory.expectations.wrote(self._caches.jobs, version, self._clock())  # type: ignore[arg-type]
+        _log.info("took over from the former operator", extra={"job": known.key})
+        # A job that was being deleted is gone with its last finalizer; no copy will show it.
+        return known.deletion_timestamp is not None
+
+    async def _explain(
+        self, document: JobDocument, memory: JobMemory, invalid: InvalidJob
+    ) -> float | None:
+        """A job from before these rules is left as it is, and says what is wrong with it."""
+        if document.metadata.deletion_timestamp is not None:
+            return None
+        stored = stored_status(document)
+        if stored.phase is not None and stored.phase.final:
+            return None
+        now = self._now()
+        message = str(invalid)[:LONGEST_MESSAGE]
+        status = _invalid(stored, message, document.metadata.generation, now)
+        events: tuple[Event, ...] = ()
+        if stored.reason != INVALID_SPEC or stored.message != message:
+            events = (Event(type="Warning", reason=INVALID_SPEC, message=message),)
+        plan = Plan(status=status, events=events)
+        job = Job(metadata=job_metadata(document), spec=JobSpec(mode=Mode.CUSTOM), status=stored)
+        return await self._applier.apply(document, job, stored, plan, memory, now)
+
+
+_NOTHING = Plan()
+
+
+def _leaving(found: Found, memory: JobMemory, now: datetime) -> dict[str, datetime]:
+    going = (*(pod.metadata for pod in found.pods), *found.others)
+    uids = [metadata.uid for metadata in going if metadata.deletion_timestamp is not None]
+    return {uid: memory.leaving.get(uid, now) for uid in uids}
+
+
+def _with_warning(plan: Plan, job: Job, stored: JobStatus, note: Note | None) -> Plan:
+    """An event for an edit that is not followed, once."""
+    if note is None or stored.message == note.message:
+        return plan
+    if with_note(plan.status or job.status, note).message != note.message:
+        return plan  # the job has something more important to say
+    event = Event(type="Warning", reason=note.reason, message=note.message)
+    return replace(plan, events=(*plan.events, event))
+
+
+def _invalid(stored: JobStatus, message: str, generation: int, now: Instant) -> JobStatus:
+    if stored.phase is not None and not never_run(stored):
+        return replace(stored, reason=INVALID_SPEC, message=message)
+    failed = Condition(
+        type="Failed",
+        status="True",
+        reason=INVALID_SPEC,
+        message=message,
+        last_transition_time=now.wall,
+        observed_generation=generation,
+    )
+    if stored.reason == INVALID_SPEC and stored.message == message:
+        return stored
+    return replace(
+        stored,
+        phase=Phase.FAILED,
+        reason=INVALID_SPEC,
+        message=message,
+        conditions=(failed,),
+        observed_generation=generation,
+    )

@@ -1,0 +1,322 @@
+"""From a pod to the processes that play it on this machine.
+
+Decides and starts nothing; it looks at the file system only to say early what would fail. So the
+same function serves a check at submit, the dry run and the start.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import regatta._inject
+from regatta.api import quantity
+from regatta.api.problems import InvalidJob, Problem
+from regatta.api.source.companions import Companions
+from regatta.engines.local.replicas import containers
+from regatta.engines.local.replicas.runspec import (
+    PADDLE_LOGS_FOLDER,
+    PROGRESS_FILE,
+    Mount,
+    Process,
+    RunSpec,
+    gpu_hold,
+    port_hold,
+)
+from regatta.engines.local.replicas.variables import PodFacts, Variables, expand, inherited
+from regatta.engines.local.replicas.volumes import Volumes, is_there_already
+
+#: The folder that holds just what a training program may import of us.
+PROGRESS_PATH = str(Path(regatta._inject.__file__).parent)
+#: Where a container sees that folder.
+PROGRESS_PATH_IN_CONTAINER = "/opt/regatta"
+DEFAULT_GRACE_SECONDS = 30.0
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the scheduler put a replica."""
+
+    address: str
+    port_base: int
+    gpus: tuple[str, ...] = ()
+
+
+#: For checks before there is a placement.
+ANYWHERE = Placement(address="127.64.0.1", port_base=10000)
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What was true where the job was submitted; kept with the job."""
+
+    directory: str = "/"
+    shell: dict[str, str] = {}
+    python: str | None = None
+    #: `--volume name=dir`
+    volumes: dict[str, str] = {}
+    #: none (processes of this machine), docker or podman.
+    runtime: str = "none"
+    #: PersistentVolumes and claims of the same file.
+    companions: Companions = Companions()
+
+
+def build_run(
+    manifest: dict[str, Any],
+    *,
+    placement: Placement,
+    environments: Mapping[str, Mapping[str, str]],
+    context: Context,
+    folder: Path,
+    run: int = 0,
+) -> RunSpec:
+    """The run that plays this pod, whose uid is in its metadata. `folder` is the run folder,
+    `environments` the data of the ConfigMaps that this job owns, by name. Raises InvalidJob with
+    every problem, paths into the pod (`spec.containers[0].command`)."""
+    builder = _Builder(manifest, placement, environments, context, folder, run)
+    spec = builder.build()
+    if builder.problems:
+        raise InvalidJob(builder.problems)
+    return spec
+
+
+class _Builder:
+    def __init__(
+        self,
+        manifest: dict[str, Any],
+        placement: Placement,
+        environments: Mapping[str, Mapping[str, str]],
+        context: Context,
+        folder: Path,
+        run: int,
+    ) -> None:
+        metadata = manifest.get("metadata") or {}
+        self._spec: dict[str, Any] = manifest.get("spec") or {}
+        self._name: str = metadata.get("name", "")
+        self._run_id = f"{metadata.get('uid', '')}/{run}"
+        self._placement = placement
+        self._environments = environments
+        self._context = context
+        self._folder = folder
+        self._facts = PodFacts(
+            manifest=manifest, uid=metadata.get("uid", ""), address=placement.address
+        )
+        self._volumes = Volumes(
+            self._spec,
+            namespace=metadata.get("namespace") or "default",
+            overrides=context.volumes,
+            companions=context.companions,
+            directory=context.directory,
+            folder=folder,
+        )
+        self.problems: list[Problem] = []
+
+    def build(self) -> RunSpec:
+        init: list[Process] = []
+        beside: list[Process] = []
+        for number, container in enumerate(self._spec.get("initContainers") or ()):
+            process = self._process(container, f"spec.initContainers[{number}]", ())
+            # An init container that always restarts is a sidecar: it runs beside the others.
+            (beside if container.get("restartPolicy") == "Always" else init).append(process)
+        main, free = [], list(self._placement.gpus)
+        for number, container in enumerate(self._spec.get("containers") or ()):
+            count = _gpus_asked(container)
+            mine, free = free[:count], free[count:]
+            main.append(self._process(container, f"spec.containers[{number}]", mine))
+        if not main:
+            self._refuse("spec.containers", "is empty; a pod needs a container to run")
+        self.problems += self._volumes.problems
+        paddle_logs = str(self._folder / PADDLE_LOGS_FOLDER)
+        grace = self._spec.get("terminationGracePeriodSeconds")
+        return RunSpec(
+            run_id=self._run_id,
+            pod=self._name,
+            folder=str(self._folder),
+            init=tuple(init),
+            containers=(*main, *beside),
+            restart_policy=self._spec.get("restartPolicy") or "Never",
+            grace_seconds=DEFAULT_GRACE_SECONDS if grace is None else float(grace),
+            holds=(port_hold(self._placement.port_base), *map(gpu_hold, self._placement.gpus)),
+            tail_folders=(paddle_logs,),
+            make_folders=tuple(self._volumes.folders),
+        )
+
+    def _process(
+        self, container: dict[str, Any], path: str, gpus: list[str] | tuple[str, ...]
+    ) -> Process:
+        variables = Variables(self._facts, self._environments, path)
+        theirs = variables.build(container)
+        self.problems += variables.problems
+        mounts = self._volumes.mounts(container, path, lambda text: expand(text, theirs))
+        command = [expand(str(word), theirs) for word in container.get("command") or ()]
+        args = [expand(str(word), theirs) for word in container.get("args") or ()]
+        if self._context.runtime in containers.RUNTIMES:
+            return self._in_container(container, path, theirs, mounts, command, args, gpus)
+        mounts = [mount for mount in mounts if not is_there_already(mount)]
+        env = self._with_ours(theirs, gpus, PROGRESS_PATH)
+        return Process(
+            name=container.get("name", ""),
+            argv=self._argv(container, path, command, args, env),
+            env=env,
+            cwd=self._working_directory(container, path, mounts),
+            mounts=tuple(mounts),
+        )
+
+    def _in_container(
+        self,
+        container: dict[str, Any],
+        path: str,
+        theirs: dict[str, str],
+        mounts: list[Mount],
+        command: list[str],
+        args: list[str],
+        gpus: list[str] | tuple[str, ...],
+    ) -> Process:
+        image, runtime = container.get("image") or "", self._context.runtime
+        if not image:
+            self._refuse(f"{path}.image", f"is missing; --runtime {runtime} runs images")
+        shell = inherited(self._context.shell)
+        env = self._with_ours(theirs, gpus, PROGRESS_PATH_IN_CONTAINER)
+        # The image has its own PATH and HOME; only what the pod sets replaces them.
+        env = {k: v for k, v in env.items() if k in theirs or k not in shell}
+        ours = [
+            Mount(source=PROGRESS_PATH, target=PROGRESS_PATH_IN_CONTAINER, read_only=True),
+            Mount(source=str(self._folder), target=str(self._folder)),
+        ]
+        name = containers.container_name(self._run_id, container.get("name", ""))
+        return Process(
+            name=container.get("name", ""),
+            argv=containers.run_argv(
+                runtime,
+                name=name,
+                image=image,
+                env=env | {"REGATTA_RUN": self._run_id},
+                mounts=[*ours, *mounts],
+                command=command,
+                args=args,
+                working_dir=container.get("workingDir"),
+                gpus=gpus,
+            ),
+            env=shell,
+            cwd=self._context.directory,
+            cleanup=containers.remove_argv(runtime, name),
+        )
+
+    def _with_ours(
+        self, theirs: dict[str, str], gpus: list[str] | tuple[str, ...], progress: str
+    ) -> dict[str, str]:
+        ours = inherited(self._context.shell)
+        ours.setdefault("PATH", os.defpath)
+        if self._context.python and "/" in self._context.python:
+            # Whatever runs `python` inside a script should find the same one.
+            chosen = os.path.dirname(self._interpreter())
+            ours["PATH"] = f"{chosen}:{ours['PATH']}"
+            if os.path.dirname(chosen) != ours.get("VIRTUAL_ENV"):
+                ours.pop("VIRTUAL_ENV", None)
+        ours |= {
+            "PYTHONUNBUFFERED": "1",
+            # Gloo otherwise asks what the host name resolves to, which need not be anything.
+            "GLOO_SOCKET_IFNAME": "lo",
+            "PADDLE_LOG_DIR": str(self._folder / PADDLE_LOGS_FOLDER),
+            "CUDA_VISIBLE_DEVICES": ",".join(gpus),
+            "REGATTA_PROGRESS": str(self._folder / PROGRESS_FILE),
+        }
+        env = ours | theirs
+        env["PYTHONPATH"] = ":".join(filter(None, (progress, theirs.get("PYTHONPATH"))))
+        return env
+
+    def _interpreter(self) -> str:
+        return os.path.join(self._context.directory, os.path.expanduser(self._context.python or ""))
+
+    def _argv(
+        self,
+        container: dict[str, Any],
+        path: str,
+        command: list[str],
+        args: list[str],
+        env: Mapping[str, str],
+    ) -> tuple[str, ...]:
+        if not command:
+            found = "only args" if args else "neither command nor args"
+            self._refuse(
+                f"{path}.command",
+                f"is missing ({found}): what the image {container.get('image') or ''!r} would "
+                "start is not known without a container runtime; "
+                'add command: ["python", "train.py"], '
+                "or use --runtime docker (or podman)",
+            )
+            return ("false",)
+        program = command[0]
+        if program in ("python", "python3"):
+            program = self._python(program, env.get("PATH", os.defpath))
+        return (program, *command[1:], *args)
+
+    def _python(self, wanted: str, search: str) -> str:
+        """The job's interpreter: the one named, else the shell's, under either of its names."""
+        if self._context.python:
+            if "/" in self._context.python:
+                return self._interpreter()
+            return shutil.which(self._context.python, path=search) or self._context.python
+        other = "python3" if wanted == "python" else "python"
+        return shutil.which(wanted, path=search) or shutil.which(other, path=search) or wanted
+
+    def _working_directory(self, container: dict[str, Any], path: str, mounts: list[Mount]) -> str:
+        wanted = container.get("workingDir") or ""
+        base = self._context.directory
+        directory = os.path.normpath(os.path.join(base, wanted))
+        seen = any(
+            directory == mount.target or directory.startswith(mount.target + "/")
+            for mount in mounts
+        )
+        if seen or os.path.isdir(directory):
+            return directory
+        if not os.path.isabs(wanted) and not os.path.isdir(base):
+            self._refuse(
+                "--workdir",
+                f"{base} is not there; name the folder that holds the program, "
+                "or leave it out to run where the job file is",
+            )
+        else:
+            self._refuse(
+                f"{path}.workingDir",
+                f"{directory} is not there; leave it out to run in the job's directory "
+                f"({base}), or mount a volume at it",
+            )
+        return directory
+
+    def _refuse(self, path: str, message: str) -> None:
+        self.problems.append(Problem(path, message))
+
+
+def _gpus_asked(container: dict[str, Any]) -> int:
+    asked = container.get("resources") or {}
+    named = {**(asked.get("requests") or {}), **(asked.get("limits") or {})}
+    return quantity.parse_count(named.get(quantity.GPU, 0))
+
+
+#: Fields of a pod and of a container that mean something on a cluster and nothing here.
+_IGNORED_OF_POD = (
+    "affinity", "dnsConfig", "hostAliases", "hostIPC", "hostPID", "imagePullSecrets", "nodeName",
+    "nodeSelector", "overhead", "readinessGates", "runtimeClassName", "securityContext",
+    "serviceAccountName", "shareProcessNamespace", "tolerations", "topologySpreadConstraints",
+)  # fmt: skip
+_IGNORED_OF_CONTAINER = (
+    "imagePullPolicy", "lifecycle", "livenessProbe", "readinessProbe", "resizePolicy",
+    "securityContext", "startupProbe", "terminationMessagePath", "volumeDevices",
+)  # fmt: skip
+
+
+def list_ignored(manifest: dict[str, Any], runtime: str = "none") -> list[str]:
+    """Paths of what the pod asks for and this engine does not do, for a note to the person."""
+    spec = manifest.get("spec") or {}
+    ignored = [f"spec.{field}" for field in _IGNORED_OF_POD if spec.get(field)]
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(spec.get(kind) or ()):
+            fields = list(_IGNORED_OF_CONTAINER)
+            if runtime not in containers.RUNTIMES:
+                fields.insert(0, "image")
+            ignored += [f"spec.{kind}[{number}].{f}" for f in fields if container.get(f)]
+    return ignored

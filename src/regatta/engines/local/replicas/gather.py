@@ -1,0 +1,49 @@
+"""From a pod's row to the run that plays it: gathers what `process.build_run` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from regatta.api.source.companions import Companions
+from regatta.engines.local.replicas import build
+from regatta.engines.local.replicas.build import Placement, build_run
+from regatta.engines.local.replicas.runspec import RunSpec
+from regatta.engines.local.store.queries import Queries
+from regatta.engines.local.store.records import Context, PodRecord
+
+decode_companions = msgspec.json.Decoder(Companions).decode
+
+
+def build_pod_run(read: Queries, pod: PodRecord, folder: Path) -> RunSpec:
+    record = read.job(pod.job_uid)
+    if record is None:
+        raise FileNotFoundError(f"the job of {pod.name} is gone")
+    environment = read.environment(pod.job_uid, pod.revision)
+    return build_run(
+        with_uid(pod.manifest, pod.uid),
+        placement=Placement(address=pod.address, port_base=pod.port_base, gpus=pod.gpus),
+        environments=dict([environment]) if environment else {},
+        context=process_context(record.context, decode_companions(record.companions)),
+        folder=folder,
+        run=pod.run,
+    )
+
+
+def with_uid(manifest: Mapping[str, Any], uid: str) -> dict[str, Any]:
+    """The pod as an API server would show it: with the uid that only the engine knows."""
+    return {**manifest, "metadata": {**(manifest.get("metadata") or {}), "uid": uid}}
+
+
+def process_context(context: Context, companions: Companions) -> build.Context:
+    return build.Context(
+        directory=context.directory,
+        shell=context.shell,
+        python=context.python,
+        volumes=context.volumes,
+        runtime=context.runtime,
+        companions=companions,
+    )

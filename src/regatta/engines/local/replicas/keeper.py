@@ -1,0 +1,203 @@
+"""The engine's hold on running replicas: it starts, adopts, watches and stops them.
+
+Whatever the store says should run is either found running or started; the same code serves a pod
+that was planned a moment ago and one that an engine killed yesterday had planned.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from regatta.api.problems import InvalidJob
+from regatta.controller.world import Exit
+from regatta.engines.local.replicas.runspec import RunSpec
+from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
+from regatta.engines.local.store.records import PodRecord
+
+log = logging.getLogger(__name__)
+
+Build = Callable[[PodRecord], RunSpec]
+
+#: Kubernetes' own.
+DEFAULT_GRACE = 30.0
+
+
+class Watched(msgspec.Struct):
+    """A run this engine knows to exist."""
+
+    pod: str
+    job: str
+    run_id: str
+    folder: Path
+    pidfd: int | None = None
+    #: The last state that was told.
+    told: RunState | None = None
+    #: Its supervisor has ended (or cannot be watched by a descriptor): look at it.
+    look: bool = True
+    signalled: bool = False
+
+    @property
+    def starting(self) -> bool:
+        return self.told is None or self.told.phase is not RunPhase.RUNNING
+
+
+class Processes:
+    """Used by the engine's own thread only, but for `wake`."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._watched: dict[str, Watched] = {}
+        self._selector = selectors.DefaultSelector()
+        self._closed = False
+        self._wake_lock = threading.Lock()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ, None)
+
+    def __contains__(self, pod_uid: object) -> bool:
+        return pod_uid in self._watched
+
+    def __len__(self) -> int:
+        return len(self._watched)
+
+    @property
+    def any_starting(self) -> bool:
+        return any(watched.starting for watched in self._watched.values())
+
+    def running(self) -> list[Watched]:
+        return [w for w in self._watched.values() if not w.starting]
+
+    def needs_attention(self, pod: PodRecord) -> bool:
+        """The store says more about it than has been carried out."""
+        watched = self._watched.get(pod.uid)
+        return watched is None or (pod.stopping and not watched.signalled)
+
+    def carry_out(self, pod: PodRecord, folder: Path, build: Build) -> None:
+        """Make true what the store says: it runs, or it was asked to stop. OSError: not now."""
+        watched = self._watched.get(pod.uid)
+        if watched is None:
+            watched = Watched(pod.uid, pod.job_uid, f"{pod.uid}/{pod.run}", folder)
+            self._watched[pod.uid] = watched
+            if self._runtime.inspect(folder).phase is RunPhase.NOT_STARTED:
+                if pod.stopping:
+                    # A supervisor of an engine that was killed may still be on its way.
+                    self._runtime.stop(folder, 0)
+                    watched.told = _never_started("Stopped", "it was stopped before it started")
+                    return
+                self._start(watched, pod, build)
+            self._watch(watched)
+        if pod.stopping and not watched.signalled:
+            self._runtime.stop(folder, grace_of(pod))
+            watched.signalled = True
+
+    def wait(self, timeout: float) -> None:
+        """Sleep until a supervisor ends, somebody wakes us, or the time is over."""
+        for key, _ in self._selector.select(timeout):
+            if key.data is None:
+                self._drain()
+                continue
+            watched: Watched = key.data
+            watched.look = True
+            self._unwatch(watched)
+
+    def wake(self) -> None:
+        with self._wake_lock, contextlib.suppress(BlockingIOError):  # full: it is awake already
+            if not self._closed:  # the number may be another file's by then
+                os.write(self._wake_write, b"x")
+
+    def look(self, everybody: bool) -> list[tuple[str, RunState]]:
+        """Runs whose state is news, by pod uid. Ends are told until they are `forgotten`."""
+        news = []
+        for watched in list(self._watched.values()):
+            if watched.told is not None and watched.told.phase is RunPhase.EXITED:
+                news.append((watched.pod, watched.told))
+                continue
+            if not (watched.look or watched.starting or everybody):
+                continue
+            try:
+                state = self._runtime.inspect(watched.folder)
+            except OSError as error:  # out of descriptors, perhaps; the next look may see more
+                log.warning("cannot look at %s: %s", watched.folder, error)
+                continue
+            except msgspec.MsgspecError as error:
+                state = _never_started("Unknown", f"its exit record cannot be read: {error}")
+            if state.phase is RunPhase.LOST:
+                self._runtime.sweep(watched.run_id, watched.folder)
+                state = msgspec.structs.replace(state, phase=RunPhase.EXITED)
+            elif state.phase is RunPhase.NOT_STARTED:
+                # Its supervisor died before it claimed anything, so nothing of it ever ran.
+                state = _never_started(
+                    "SupervisorLost", "its supervisor ended before the process was started"
+                )
+            elif watched.look:
+                # It lives on: another supervisor had the claim. Watch that one.
+                self._watch(watched)
+            if state != watched.told:
+                watched.told = state
+                news.append((watched.pod, state))
+        self._runtime.reap()
+        return news
+
+    def forget(self, pod_uids: Iterable[str]) -> None:
+        """Their end is safe in the store."""
+        for uid in pod_uids:
+            watched = self._watched.pop(uid, None)
+            if watched is not None:
+                self._unwatch(watched)
+
+    def close(self) -> None:
+        """Let go without ending anything."""
+        for watched in self._watched.values():
+            self._unwatch(watched)
+        self._watched.clear()
+        self._selector.close()
+        with self._wake_lock:
+            self._closed = True
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+
+    def _start(self, watched: Watched, pod: PodRecord, build: Build) -> None:
+        try:
+            self._runtime.start(build(pod))
+        except InvalidJob as error:
+            watched.told = _never_started("CannotStart", str(error))
+        except OSError as error:
+            log.warning("cannot start %s: %s", pod.name, error)
+            watched.told = _never_started("CannotStart", f"its supervisor cannot start: {error}")
+
+    def _watch(self, watched: Watched) -> None:
+        self._unwatch(watched)
+        watched.pidfd = self._runtime.pidfd(watched.folder)
+        # Without a descriptor only looking tells; with one, its end does.
+        watched.look = watched.pidfd is None
+        if watched.pidfd is not None:
+            self._selector.register(watched.pidfd, selectors.EVENT_READ, watched)
+
+    def _unwatch(self, watched: Watched) -> None:
+        if watched.pidfd is not None:
+            self._selector.unregister(watched.pidfd)
+            os.close(watched.pidfd)
+            watched.pidfd = None
+
+    def _drain(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._wake_read, 4096):
+                pass
+
+
+def grace_of(pod: PodRecord) -> float:
+    asked = (pod.manifest.get("spec") or {}).get("terminationGracePeriodSeconds")
+    return float(asked) if isinstance(asked, int | float) else DEFAULT_GRACE
+
+
+def _never_started(reason: str, message: str) -> RunState:
+    return RunState(phase=RunPhase.EXITED, exit=Exit(code=None, reason=reason, message=message))

@@ -1,0 +1,83 @@
+"""Reads what a replica reported with `regatta.progress`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from regatta.api.job import Progress
+from regatta.engines.local.replicas.runspec import PROGRESS_FILE
+
+_TAIL = 16 * 1024
+
+
+#: What is beyond these is no report but a mistake, and no program of ours could count with it.
+_Count = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+_Number = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+_Moment = Annotated[
+    float,
+    msgspec.Meta(
+        ge=datetime(2000, 1, 1, tzinfo=UTC).timestamp(),
+        lt=datetime(2200, 1, 1, tzinfo=UTC).timestamp(),
+    ),
+]
+
+
+class _Record(msgspec.Struct):
+    step: _Count
+    at: _Moment
+    total: _Count | None = None
+    metrics: dict[str, _Number] = {}
+
+
+_decode = msgspec.json.Decoder(_Record).decode
+
+
+def progress_mtime(folder: Path) -> int | None:
+    """Changes when there is something new to read. None: the replica never reported."""
+    try:
+        return os.stat(folder / PROGRESS_FILE).st_mtime_ns
+    except OSError:
+        return None
+
+
+def read_progress(folder: Path) -> Progress | None:
+    """The last report of the run in this folder, with the time left at the recent pace."""
+    try:
+        with open(folder / PROGRESS_FILE, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    records: list[_Record] = []
+    for line in reversed(lines):  # the first may be cut, any may be torn: skip those
+        try:
+            record = _decode(line)
+        except msgspec.DecodeError:
+            continue
+        # A step that is higher earlier on belongs to a try before this one.
+        if records and (record.step > records[-1].step or record.at > records[-1].at):
+            break
+        records.append(record)
+    if not records:
+        return None
+    last, first = records[0], records[-1]
+    return Progress(
+        step=last.step,
+        total=last.total,
+        metrics=last.metrics,
+        at=datetime.fromtimestamp(last.at, UTC),
+        eta_seconds=_time_left(first, last),
+    )
+
+
+def _time_left(first: _Record, last: _Record) -> float | None:
+    if last.total is None or last.step <= first.step or last.at <= first.at:
+        return None
+    pace = (last.at - first.at) / (last.step - first.step)
+    return max(0.0, (last.total - last.step) * pace)

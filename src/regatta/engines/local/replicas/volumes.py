@@ -1,0 +1,232 @@
+"""From a pod's volumes to directories of this machine.
+
+Every volume that a container mounts becomes a directory and a bind mount from it, or a problem
+that names the `--volume` which helps. A mount path that already is that directory needs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from regatta.api.problems import Problem
+from regatta.api.source.companions import Companions, PersistentVolume
+from regatta.engines.local.replicas.runspec import VOLUMES_FOLDER, Mount
+
+SHARED_MEMORY = "/dev/shm"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a volume is on this machine."""
+
+    directory: str
+    #: It is ours to make, and what is in it too.
+    make: bool = False
+    read_only: bool = False
+
+
+class _Refused(Exception):
+    def __init__(self, path: str, message: str) -> None:
+        self.problem = Problem(path, message)
+
+
+class Volumes:
+    """The volumes of one pod; collects problems and the folders to make as mounts are asked for."""
+
+    def __init__(
+        self,
+        pod_spec: dict[str, Any],
+        *,
+        namespace: str,
+        overrides: Mapping[str, str],
+        companions: Companions,
+        directory: str,
+        folder: Path,
+        mounted: Callable[[], Iterable[tuple[str, str]]] | None = None,
+    ) -> None:
+        self._named = {
+            volume.get("name", ""): (number, volume)
+            for number, volume in enumerate(pod_spec.get("volumes") or ())
+        }
+        self._namespace = namespace
+        self._overrides = overrides
+        self._companions = companions
+        self._directory = directory
+        self._folder = folder
+        self._mounted = mounted or mounted_devices
+        self.problems: list[Problem] = []
+        self.folders: list[str] = []
+
+    def mounts(
+        self, container: dict[str, Any], path: str, expand: Callable[[str], str]
+    ) -> list[Mount]:
+        """The container's mounts, outer ones first."""
+        mounts = []
+        for number, wanted in enumerate(container.get("volumeMounts") or ()):
+            try:
+                mounts.append(self._mount(wanted, f"{path}.volumeMounts[{number}]", expand))
+            except _Refused as refused:
+                self.problems.append(refused.problem)
+        return sorted(mounts, key=lambda mount: mount.target.count("/"))
+
+    def _mount(self, wanted: dict[str, Any], path: str, expand: Callable[[str], str]) -> Mount:
+        name, target = wanted.get("name", ""), wanted.get("mountPath", "")
+        if not target.startswith("/"):
+            raise _Refused(f"{path}.mountPath", f"is {target!r}; it must begin with /")
+        target = os.path.normpath(target)
+        place = self._place(name, target, path)
+        source = place.directory
+        inner = wanted.get("subPath") or expand(wanted.get("subPathExpr") or "")
+        if inner:
+            if inner.startswith("/") or ".." in inner.split("/"):
+                raise _Refused(f"{path}.subPath", f"is {inner!r}; it must stay inside the volume")
+            source = os.path.join(source, inner)
+        if place.make and source != SHARED_MEMORY:
+            self.folders.append(source)
+        elif not os.path.exists(source):
+            raise _Refused(path, f"{source} is not there; make it, or {_hint(name)}")
+        return Mount(
+            source=source,
+            target=target,
+            read_only=bool(wanted.get("readOnly")) or place.read_only,
+            volume=name,
+        )
+
+    def _place(self, name: str, target: str, path: str) -> Place:
+        if name in self._overrides:
+            return Place(os.path.join(self._directory, self._overrides[name]))
+        if name not in self._named:
+            known = ", ".join(sorted(self._named)) or "none"
+            raise _Refused(f"{path}.name", f"no volume {name!r}; the pod's volumes: {known}")
+        number, volume = self._named[name]
+        kind = next(
+            (key for key, value in volume.items() if key != "name" and value is not None), ""
+        )
+        where = f"spec.volumes[{number}].{kind}".rstrip(".")
+        source = volume.get(kind) or {}
+        match kind:
+            case "emptyDir" | "ephemeral" | "":
+                return self._scratch(name, source, target)
+            case "hostPath":
+                return self._host_path(name, source, where)
+            case "persistentVolumeClaim":
+                return self._claimed(name, source, where)
+            case "nfs":
+                read_only = bool(source.get("readOnly"))
+                return self._nfs(name, source.get("server"), source.get("path"), read_only, where)
+        raise _Refused(
+            where, f"{kind} volumes do not exist on this machine; {_hint(name)} with what it holds"
+        )
+
+    def _scratch(self, name: str, source: dict[str, Any], target: str) -> Place:
+        if target == SHARED_MEMORY:
+            return Place(SHARED_MEMORY, make=True)
+        return Place(str(self._folder / VOLUMES_FOLDER / name), make=True)
+
+    def _host_path(self, name: str, source: dict[str, Any], where: str) -> Place:
+        directory = source.get("path", "")
+        if not directory.startswith("/"):
+            raise _Refused(f"{where}.path", f"is {directory!r}; it must begin with /")
+        if source.get("type") == "DirectoryOrCreate":
+            return Place(directory, make=True)
+        if not os.path.exists(directory):
+            raise _Refused(f"{where}.path", f"{directory} is not there; make it, or {_hint(name)}")
+        return Place(directory)
+
+    def _claimed(self, name: str, source: dict[str, Any], where: str) -> Place:
+        claim = source.get("claimName", "")
+        volume = self._companions.volume_of(self._namespace, claim)
+        if volume is None:
+            raise _Refused(
+                f"{where}.claimName",
+                f"nothing in the job file says which folder claim {claim!r} means; add its "
+                f"PersistentVolume and PersistentVolumeClaim to the file, or {_hint(name)}",
+            )
+        read_only = volume.read_only or bool(source.get("readOnly"))
+        return self._persistent(name, claim, volume, read_only, where)
+
+    def _persistent(
+        self, name: str, claim: str, volume: PersistentVolume, read_only: bool, where: str
+    ) -> Place:
+        if volume.host_path:
+            if not os.path.isdir(volume.host_path):
+                raise _Refused(
+                    where,
+                    f"claim {claim!r} means {volume.host_path} (PersistentVolume {volume.name!r}), "
+                    f"which is not there; make it, or {_hint(name)}",
+                )
+            return Place(volume.host_path, read_only=read_only)
+        if volume.nfs_server:
+            return self._nfs(name, volume.nfs_server, volume.nfs_path, read_only, where)
+        kinds = [key for key, value in volume.spec.items() if isinstance(value, dict)]
+        kind = next((k for k in kinds if k not in ("capacity", "claimRef", "nodeAffinity")), "this")
+        raise _Refused(
+            where,
+            f"PersistentVolume {volume.name!r} is a {kind} volume, which cannot be had here; "
+            f"{_hint(name)}",
+        )
+
+    def _nfs(
+        self, name: str, server: str | None, path: str | None, read_only: bool, where: str
+    ) -> Place:
+        """A directory of an export that is mounted already, at or above the path wanted."""
+        wanted = os.path.normpath("/" + (path or "").lstrip("/"))
+        for device, mount_point in self._mounted():
+            host, colon, exported = device.partition(":/")
+            if not colon or host.strip("[]") != server:
+                continue
+            exported = os.path.normpath("/" + exported.lstrip("/"))
+            if os.path.commonpath([exported, wanted]) == exported:
+                inner = os.path.relpath(wanted, exported)
+                return Place(
+                    os.path.normpath(os.path.join(mount_point, inner)), read_only=read_only
+                )
+        raise _Refused(
+            where,
+            f"{server}:{wanted} is not mounted on this machine; mount it "
+            f"(mount -t nfs {server}:{wanted} /some/folder), or {_hint(name)}",
+        )
+
+
+def remove_scratch(runs: Iterable[Path]) -> threading.Thread | None:
+    """Remove what the emptyDir volumes of ended runs hold: it lives as long as its pod.
+
+    Beside the engine's own work, since a training may leave a million files. Links in it are
+    removed, never followed; other volumes were only shown to the replica, and are not in there.
+    """
+    folders = [run / VOLUMES_FOLDER for run in runs if (run / VOLUMES_FOLDER).is_dir()]
+    if not folders:
+        return None
+
+    def remove() -> None:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    thread = threading.Thread(target=remove, name="regatta-scratch", daemon=True)
+    thread.start()
+    return thread
+
+
+def is_there_already(mount: Mount) -> bool:
+    """The path is that directory as it is, so nothing need be done."""
+    return not mount.read_only and os.path.realpath(mount.source) == os.path.realpath(mount.target)
+
+
+def mounted_devices() -> list[tuple[str, str]]:
+    """(device, mount point) of what is mounted here, as /proc/mounts has it."""
+    try:
+        lines = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    pairs = [line.split(" ")[:2] for line in lines]
+    return [(device, point.replace("\\040", " ")) for device, point in pairs]
+
+
+def _hint(name: str) -> str:
+    return f"give a folder with --volume {name}=DIR"

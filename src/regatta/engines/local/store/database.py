@@ -1,0 +1,154 @@
+"""The local engine's memory: SQLite, one writing connection, typed rows.
+
+A write happens inside `with store.write() as tx:`, which is one transaction: all of it survives a
+power cut once the block has ended, or none of it does. Reads outside of one use a connection per
+thread and never wait for the writer. Every transaction that changed something raises the change
+version, on which `wait_for_change` sleeps.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+from regatta.engines.base import EngineError
+from regatta.engines.local.store.disk_full import Reserve, telling_a_full_disk
+from regatta.engines.local.store.queries import Queries
+from regatta.engines.local.store.writes import Transaction
+
+BUSY_TIMEOUT_MS = 10_000
+
+
+class NewerDatabase(EngineError):
+    """The state was written by a later release than this one."""
+
+    code, status = "NewerDatabase", 500
+
+
+class BrokenDatabase(EngineError):
+    """The file is there, and SQLite cannot read it."""
+
+    code, status = "BrokenDatabase", 500
+
+
+class Store:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._writer = _connect(path)
+        except sqlite3.DatabaseError as error:
+            raise BrokenDatabase(
+                f"the job database {path} cannot be read ({error}). Restore it from a backup, or "
+                "move it away to begin with an empty one; logs stay in the folder beside it."
+            ) from error
+        self._writing = threading.RLock()
+        self._local = threading.local()
+        self._readers: list[weakref.finalize[[], threading.Thread]] = []
+        self._changed = threading.Condition()
+        try:
+            migrate(self._writer)
+        except BaseException:
+            self._writer.close()
+            raise
+        self._version = int(Transaction(self._writer).counter("version"))
+        self.reserve = Reserve(path.with_name(path.name + ".reserve"))
+        self.reserve.keep()
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """One transaction. Rolled back when the block raises; not reentrant. Raises DiskFull."""
+        with self._writing, telling_a_full_disk(self._path.parent):
+            self._writer.execute("BEGIN IMMEDIATE")
+            tx = Transaction(self._writer)
+            try:
+                yield tx
+                if tx.changed:
+                    tx.raise_version()
+                version = int(tx.counter("version"))
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:  # SQLite ends it itself when the disk is full
+                    self._writer.execute("ROLLBACK")
+                raise
+        if version != self._version:
+            with self._changed:
+                self._version = max(version, self._version)
+                self._changed.notify_all()
+
+    @property
+    def read(self) -> Queries:
+        """Queries on this thread's own connection, which sees what is committed."""
+        queries: Queries | None = getattr(self._local, "queries", None)
+        if queries is None:
+            connection = _connect(self._path)
+            connection.execute("PRAGMA query_only = ON")
+            # Closed with its thread, or with the store, whichever ends first.
+            closer = weakref.finalize(threading.current_thread(), connection.close)
+            with self._changed:
+                self._readers = [old for old in self._readers if old.alive] + [closer]
+            queries = self._local.queries = Queries(connection)
+        return queries
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def wait_for_change(self, version: int, timeout: float) -> int:
+        with self._changed:
+            self._changed.wait_for(lambda: self._version > version, timeout)
+            return self._version
+
+    def wake_all(self) -> None:
+        """Let those who wait for a change look again, without one."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._writing, self._changed:
+            for closer in self._readers:
+                closer()
+            self._readers.clear()
+            self._writer.close()
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring an older database up to date, one numbered file a transaction; refuse a newer one."""
+    steps = _migrations()
+    (have,) = connection.execute("PRAGMA user_version").fetchone()
+    if have > len(steps):
+        raise NewerDatabase(
+            f"the job database has format {have}, and this release of regatta knows formats up to "
+            f"{len(steps)}: it was written by a newer release. Install that one again, or set "
+            "REGATTA_HOME to another folder."
+        )
+    for number, sql in enumerate(steps[have:], start=have + 1):
+        connection.executescript(
+            f"BEGIN IMMEDIATE;\n{sql}\nPRAGMA user_version = {number};\nCOMMIT;"
+        )
+
+
+def _migrations() -> list[str]:
+    folder = resources.files("regatta.engines.local.store") / "migrations"
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda f: f.name
+    )
+    return [file.read_text(encoding="utf-8") for file in files]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Threads take turns under our own lock (writer) or own their connection (readers).
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    for pragma in (
+        f"busy_timeout = {BUSY_TIMEOUT_MS}",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection

@@ -1,0 +1,232 @@
+"""What can be asked of the store. Works on a reader's connection and inside a transaction alike."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from regatta.api.job import Job, JobStatus, decode_job
+from regatta.controller.world import PodPhase
+from regatta.engines.base import EventView
+from regatta.engines.local.store.records import Context, JobRecord, PodRecord, Reservation
+
+decode_status = msgspec.json.Decoder(JobStatus).decode
+decode_context = msgspec.json.Decoder(Context).decode
+decode_shape = msgspec.json.Decoder(dict[str, int]).decode
+decode_gpus = msgspec.json.Decoder(tuple[str, ...]).decode
+decode_data = msgspec.json.Decoder(dict[str, str]).decode
+decode_manifest = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Queries:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def _row(self, sql: str, *values: object) -> sqlite3.Row | None:
+        row: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
+        return row
+
+    # Jobs
+
+    def job(self, uid: str) -> JobRecord | None:
+        row = self._row("SELECT * FROM jobs WHERE uid = ?", uid)
+        return _job_record(row) if row else None
+
+    def job_named(self, namespace: str, name: str) -> JobRecord | None:
+        """The present job of that name; a uid in place of the name finds a replaced one too."""
+        row = self._row(
+            "SELECT * FROM jobs WHERE namespace = ? AND name = ? AND superseded = 0",
+            namespace,
+            name,
+        ) or self._row("SELECT * FROM jobs WHERE uid = ? AND namespace = ?", name, namespace)
+        return _job_record(row) if row else None
+
+    def jobs(self, namespace: str | None = None) -> list[JobRecord]:
+        """Present jobs, oldest first."""
+        rows = self._rows(
+            "SELECT * FROM jobs WHERE superseded = 0 AND (?1 IS NULL OR namespace = ?1) "
+            "ORDER BY queued",
+            namespace,
+        )
+        return [_job_record(row) for row in rows]
+
+    def unfinished(self) -> list[JobRecord]:
+        """Jobs the scheduler and the brain still have work with, replaced ones included."""
+        return [
+            _job_record(row)
+            for row in self._rows("SELECT * FROM jobs WHERE finished = 0 ORDER BY queued")
+        ]
+
+    def finished_with_timer(self) -> list[str]:
+        """Finished jobs that have a time to live."""
+        rows = self._rows(
+            "SELECT uid FROM jobs WHERE finished = 1 AND json_extract("
+            "CAST(document AS TEXT), '$.spec.runPolicy.ttlSecondsAfterFinished') IS NOT NULL"
+        )
+        return [row["uid"] for row in rows]
+
+    def job_uids(self) -> list[str]:
+        return [row["uid"] for row in self._rows("SELECT uid FROM jobs ORDER BY queued")]
+
+    def history(self, namespace: str, name: str) -> list[str]:
+        """Uids of replaced jobs of that name, newest first."""
+        return [
+            row["uid"]
+            for row in self._rows(
+                "SELECT uid FROM jobs WHERE namespace = ? AND name = ? AND superseded = 1 "
+                "ORDER BY queued DESC",
+                namespace,
+                name,
+            )
+        ]
+
+    # Pods
+
+    def pod(self, uid: str) -> PodRecord | None:
+        row = self._row("SELECT * FROM pods WHERE uid = ?", uid)
+        return _pod_record(row) if row else None
+
+    def pods(self, job_uid: str) -> list[PodRecord]:
+        """Pods the brain may see, in creation order."""
+        return self._pods("job_uid = ? AND gone = 0", job_uid)
+
+    def all_pods(self, job_uid: str) -> list[PodRecord]:
+        """Every pod there ever was, the cleaned ones included."""
+        return self._pods("job_uid = ?", job_uid)
+
+    def pods_not_over(self) -> list[PodRecord]:
+        return self._pods("finished_at IS NULL")
+
+    def has_live_pods(self, job_uid: str) -> bool:
+        sql = "SELECT 1 FROM pods WHERE job_uid = ? AND finished_at IS NULL AND run > 0 LIMIT 1"
+        return self._row(sql, job_uid) is not None
+
+    def _pods(self, where: str, *values: object) -> list[PodRecord]:
+        rows = self._rows(f"SELECT * FROM pods WHERE {where} ORDER BY rowid", *values)
+        return [_pod_record(row) for row in rows]
+
+    # What belongs to jobs
+
+    def revisions(self, job_uid: str) -> frozenset[int]:
+        rows = self._rows("SELECT revision FROM environments WHERE job_uid = ?", job_uid)
+        return frozenset(row["revision"] for row in rows)
+
+    def environment(self, job_uid: str, revision: int) -> tuple[str, dict[str, str]] | None:
+        """Name and data of the environment of that revision."""
+        row = self._row(
+            "SELECT name, data FROM environments WHERE job_uid = ? AND revision = ?",
+            job_uid,
+            revision,
+        )
+        return (row["name"], decode_data(row["data"])) if row else None
+
+    def reservation(self, job_uid: str) -> Reservation | None:
+        row = self._row("SELECT * FROM reservations WHERE job_uid = ?", job_uid)
+        return _reservation(row) if row else None
+
+    def reservations(self) -> list[Reservation]:
+        return [_reservation(row) for row in self._rows("SELECT * FROM reservations")]
+
+    def places_of_live_pods(self) -> list[tuple[str, int]]:
+        """Address and first port of every pod that is bound and not over."""
+        rows = self._rows(
+            "SELECT address, port_base FROM pods WHERE bound = 1 AND finished_at IS NULL"
+        )
+        return [(row["address"], row["port_base"]) for row in rows]
+
+    def events(
+        self, namespace: str | None, name: str | None, after: int = 0, limit: int = 10_000
+    ) -> list[EventView]:
+        """In order. Where there are more: the newest, or with `after` those that follow it."""
+        newest = not after
+        rows = self._rows(
+            "SELECT e.*, j.namespace AS namespace, j.name AS job FROM events e "
+            "JOIN jobs j ON j.uid = e.job_uid "
+            "WHERE e.id > ?1 AND ((?3 IS NULL AND j.superseded = 0) OR j.uid = ?3 "
+            "OR (j.name = ?3 AND j.superseded = 0)) AND (?2 IS NULL OR j.namespace = ?2) "
+            f"ORDER BY e.id {'DESC' if newest else 'ASC'} LIMIT ?4",
+            after,
+            namespace,
+            name,
+            limit,
+        )
+        if newest:
+            rows.reverse()
+        return [
+            EventView(
+                id=row["id"],
+                at=datetime.fromisoformat(row["at"]),
+                type=row["type"],
+                reason=row["reason"],
+                message=row["message"],
+                job=row["job"],
+                namespace=row["namespace"],
+            )
+            for row in rows
+        ]
+
+    def counter(self, name: str, default: float = 0.0) -> float:
+        row = self._row("SELECT value FROM counters WHERE name = ?", name)
+        return float(row["value"]) if row else default
+
+
+def compose(document: bytes, status: bytes) -> Job:
+    job = decode_job(document)
+    return Job(metadata=job.metadata, spec=job.spec, status=decode_status(status))
+
+
+def _job_record(row: sqlite3.Row) -> JobRecord:
+    return JobRecord(
+        job=compose(row["document"], row["status"]),
+        context=decode_context(row["context"]),
+        companions=row["companions"],
+        superseded=bool(row["superseded"]),
+        queued=row["queued"],
+        admitted=row["admitted"],
+        shape=decode_shape(row["shape"]) if row["shape"] is not None else None,
+        waiting=row["waiting"],
+    )
+
+
+def _pod_record(row: sqlite3.Row) -> PodRecord:
+    return PodRecord(
+        uid=row["uid"],
+        job_uid=row["job_uid"],
+        name=row["name"],
+        role=row["role"],
+        index=row["idx"],
+        attempt=row["attempt"],
+        revision=row["revision"],
+        manifest=decode_manifest(row["manifest"]),
+        created_at=datetime.fromisoformat(row["created_at"]),
+        run=row["run"],
+        bound=bool(row["bound"]),
+        address=row["address"],
+        port_base=row["port_base"],
+        gpus=decode_gpus(row["gpus"]),
+        phase=PodPhase(row["phase"]),
+        stopping=bool(row["stopping"]),
+        deleting=bool(row["deleting"]),
+        gone=bool(row["gone"]),
+        exit_code=row["exit_code"],
+        reason=row["reason"],
+        message=row["message"],
+        disruption=row["disruption"],
+        restarts=row["restarts"],
+        started_at=_time(row["started_at"]),
+        finished_at=_time(row["finished_at"]),
+    )
+
+
+def _reservation(row: sqlite3.Row) -> Reservation:
+    return Reservation(row["first_address"], row["first_block"], row["count"])
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text is not None else None

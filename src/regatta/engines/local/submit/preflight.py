@@ -1,0 +1,296 @@
+"""Checks before queueing that need the training environment: better now than after an hour's wait.
+
+The command is there, the script is there, and where it trains with PaddlePaddle the job's own
+interpreter can import it and has what the job's mode needs. Of a job in containers, the runtime
+answers; what is inside an image is not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from regatta.api.job import Job, Mode
+from regatta.api.problems import Problem
+from regatta.engines.base import PreflightFailed
+from regatta.engines.local.replicas.runspec import Process, RunSpec
+from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
+
+_PYTHON = re.compile(r"python[0-9.]*$")
+_SHELLS = ("sh", "bash", "dash", "zsh")
+_SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
+#: For a container runtime to say which one it is.
+_RUNTIME_SECONDS = 10.0
+#: More of a script is not read; an import that comes later is rare.
+_SCRIPT_BYTES = 1 << 20
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is really going to run, as far as its words tell."""
+
+    program: str
+    interpreter: str = ""
+    script: str = ""
+    #: `-m` module.
+    module: str = ""
+
+
+def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle) -> list[Problem]:
+    """Check the first replica of each role (by role name). Gives warnings; raises
+    PreflightFailed with every problem."""
+    ask = Probing(probe)
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    trains_with_paddle = False
+    for process in _runtimes(runs):
+        problems += check_runtime(process)
+    for role, run in runs.items():
+        process = run.containers[0]
+        command = read_command(process.argv)
+        found = _check_files(role, process, command)
+        problems += found
+        if found or not command.interpreter or not _uses_paddle(process, command):
+            continue
+        trains_with_paddle = True
+        python = shutil.which(command.interpreter, path=process.env.get("PATH", os.defpath))
+        answer = ask(python or command.interpreter, process.env, process.cwd)
+        worse, softer = judge_paddle(job.spec.mode, role, answer)
+        problems += worse
+        warnings += softer
+    uses_gloo = job.spec.mode in (Mode.PS, Mode.HETER) and job.spec.with_gloo > 0
+    if trains_with_paddle and uses_gloo:
+        problems += check_host_name()
+    if problems:
+        problems = _unique(problems)
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+        raise PreflightFailed(f"{count} with what the job would run", tuple(problems))
+    return _unique(warnings)
+
+
+def read_command(argv: tuple[str, ...]) -> Command:
+    program, rest = argv[0], list(argv[1:])
+    name = Path(program).name
+    if _PYTHON.match(name):
+        return _python_command(program, rest)
+    if name in _SHELLS:
+        return _shell_command(program, rest)
+    return Command(program=program)
+
+
+def _python_command(program: str, rest: list[str]) -> Command:
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option == "-m" and rest:
+            module = rest.pop(0)
+            # The launcher's own options come first; the program is the first Python file.
+            script = next((word for word in rest if word.endswith(".py")), "")
+            launched = module.startswith("paddle.distributed")
+            return Command(
+                program=program,
+                interpreter=program,
+                module=module,
+                script=script if launched else "",
+            )
+        if option in ("-c", "-"):
+            return Command(program=program, interpreter=program)
+        if option in ("-W", "-X") and rest:
+            rest.pop(0)
+    return Command(program=program, interpreter=program, script=rest[0] if rest else "")
+
+
+def _shell_command(program: str, rest: list[str]) -> Command:
+    if not rest:
+        return Command(program=program)
+    if not rest[0].startswith("-"):
+        return Command(program=program, script=rest[0])
+    if rest[0].endswith("c") and len(rest) > 1 and not _SHELL_SYNTAX.search(rest[1]):
+        try:
+            words = shlex.split(rest[1])
+        except ValueError:
+            return Command(program=program)
+        inner = read_command(tuple(words)) if words else Command(program=program)
+        # A shell's builtins are not on PATH; only a Python inside is worth looking at.
+        if inner.interpreter:
+            return inner
+    return Command(program=program)
+
+
+def _check_files(role: str, process: Process, command: Command) -> list[Problem]:
+    if _is_container(process):
+        return []
+    if not _find_program(command.program, process):
+        path = process.env.get("PATH", os.defpath)
+        where = f"in {process.cwd}" if "/" in command.program else f"on the job's PATH ({path})"
+        return [
+            Problem(
+                role,
+                f"the command {command.program!r} is not {where}. Check its spelling, or submit "
+                f"from a shell in which it works.",
+            )
+        ]
+    script = Path(process.cwd, command.script)
+    if not command.script or _under_a_mount(script, process) or script.exists():
+        return []
+    near = sorted(p.name for p in _listdir(Path(process.cwd)) if p.suffix == script.suffix)
+    there = f" There are: {', '.join(near[:5])}." if near else ""
+    return [
+        Problem(
+            role,
+            f"the script {command.script!r} is not in {process.cwd}.{there} Name the folder "
+            "that holds it with `--workdir DIR`, or set the container's workingDir.",
+        )
+    ]
+
+
+def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], list[Problem]]:
+    """(errors, warnings) that a job of this mode has with this PaddlePaddle."""
+    python = answer.interpreter
+    if answer.timed_out:
+        slow = f"`import paddle` with {python} did not end in {answer.seconds:.0f} s; going on"
+        return [], [Problem(role, slow, "warning")]
+    if answer.error:
+        return [
+            Problem(
+                role,
+                f"`import paddle` fails with {python}: {answer.error}. Activate the environment "
+                "that has PaddlePaddle before you submit, or name its interpreter with "
+                f"`--python PATH`.",
+            )
+        ], []
+    if mode not in (Mode.PS, Mode.HETER):
+        return [], []
+    if not answer.has_servers:
+        return [
+            Problem(
+                role,
+                f"PaddlePaddle {answer.version} ({python}) has no parameter server, so a {mode} "
+                "job cannot work with it. PaddlePaddle 2.6.2 is the one to install: "
+                f"pip install 'paddlepaddle==2.6.2' 'protobuf<7' 'numpy<2'.",
+            )
+        ], []
+    if answer.protobuf >= 7 and _version(answer.version) < (3, 3):
+        return [
+            Problem(
+                role,
+                f"protobuf {answer.protobuf} breaks DistributedStrategy in PaddlePaddle "
+                f"{answer.version} ({python}): pip install 'protobuf<7'.",
+            )
+        ], []
+    return [], []
+
+
+def check_host_name(name: str | None = None) -> list[Problem]:
+    """Gloo listens where the host's name leads, whatever else is set; it must lead to here."""
+    name = socket.gethostname() if name is None else name
+    remedy = f"Add the line `127.0.1.1 {name}` to /etc/hosts, or set spec.withGloo to 0."
+    try:
+        address = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0]
+    except OSError:
+        what = f"this machine's name, {name}, does not resolve, and PS training with gloo crashes"
+        return [Problem("spec.withGloo", f"{what}. {remedy}")]
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as here:
+        try:
+            here.bind((address, 0))
+        except OSError:
+            what = f"this machine's name, {name}, resolves to {address}, which is not this machine"
+            return [Problem("spec.withGloo", f"{what}: PS training with gloo crashes. {remedy}")]
+    return []
+
+
+def check_runtime(process: Process) -> list[Problem]:
+    """Docker needs a daemon that lets this user in, so being installed is not enough."""
+    runtime = process.argv[0]
+    program = shutil.which(runtime, path=process.env.get("PATH", os.defpath))
+    if program is None:
+        return [
+            Problem(
+                "",
+                f"{runtime} is not on the job's PATH. Install it, or leave --runtime out to run "
+                "the commands as processes of this machine.",
+            )
+        ]
+    try:
+        asked = subprocess.run(
+            [program, "version"],
+            env=dict(process.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_RUNTIME_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        why = f"it said nothing for {_RUNTIME_SECONDS:.0f} s"
+    except OSError as error:
+        why = str(error)
+    else:
+        if asked.returncode == 0:
+            return []
+        said = asked.stderr.decode(errors="replace").strip().splitlines()
+        why = said[-1][:300] if said else f"it exited with {asked.returncode}"
+    return [
+        Problem(
+            "",
+            f"{runtime} does not work here ({why}); `{runtime} version` has to succeed first. "
+            "Without --runtime the commands run as processes of this machine.",
+        )
+    ]
+
+
+def _runtimes(runs: Mapping[str, RunSpec]) -> list[Process]:
+    """One process for each container runtime that the job uses."""
+    processes = [process for run in runs.values() for process in run.containers]
+    return list({p.argv[0]: p for p in processes if _is_container(p)}.values())
+
+
+def _uses_paddle(process: Process, command: Command) -> bool:
+    if command.module.split(".")[0] == "paddle":
+        return True
+    if not command.script:
+        return any("paddle" in word for word in process.argv[1:])
+    try:
+        with Path(process.cwd, command.script).open("rb") as script:
+            return b"paddle" in script.read(_SCRIPT_BYTES)
+    except OSError:
+        return False
+
+
+def _find_program(program: str, process: Process) -> bool:
+    if "/" not in program:
+        return shutil.which(program, path=process.env.get("PATH", os.defpath)) is not None
+    path = Path(process.cwd, program)
+    return _under_a_mount(path, process) or os.access(path, os.X_OK)
+
+
+def _under_a_mount(path: Path, process: Process) -> bool:
+    """What a volume will bring cannot be looked at yet."""
+    return any(path.is_relative_to(mount.target) for mount in process.mounts)
+
+
+def _is_container(process: Process) -> bool:
+    return bool(process.cleanup)
+
+
+def _listdir(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _version(text: str) -> tuple[int, int]:
+    numbers = re.findall(r"\d+", text)[:2]
+    return (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else (0, 0)
+
+
+def _unique(problems: list[Problem]) -> list[Problem]:
+    """Two roles often share one mistake; each is told once per role."""
+    return list(dict.fromkeys(problems))

@@ -1,0 +1,153 @@
+"""The way of a submission to a job that may be queued: read, fitted, rehearsed, checked.
+
+Everything here happens before anything is written, and a dry run stops right after it.
+"""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from regatta.api.job import Job, JobSpec, RoleSpec
+from regatta.api.load import load_job
+from regatta.api.problems import Problem
+from regatta.api.quantity import GPU
+from regatta.api.source.companions import Companions
+from regatta.controller.plan import Instant
+from regatta.engines.base import NeverFits, Preview, Submission
+from regatta.engines.local.replicas.build import list_ignored
+from regatta.engines.local.scheduling.ledger import places_needed, whole_need
+from regatta.engines.local.scheduling.machine import Machine
+from regatta.engines.local.scheduling.scheduler import never_fits
+from regatta.engines.local.store.records import Context, Reservation
+from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
+from regatta.engines.local.submit.preflight import preflight
+from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, rehearse
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing stands in the way of queueing it."""
+
+    job: Job
+    context: Context
+    companions: Companions
+    warnings: tuple[Problem, ...]
+    rehearsal: Rehearsal
+
+
+def prepare(
+    submission: Submission,
+    machine: Machine,
+    where: Callable[[int], Reservation],
+    now: Instant,
+    probe: Probe = probe_paddle,
+) -> Prepared:
+    """Raises InvalidJob, NeverFits or PreflightFailed, each with all that is wrong.
+
+    `where` tells the places that so many replicas would get now, for the rehearsal.
+    """
+    loaded = load_job(
+        submission.text,
+        source=submission.source,
+        strict=submission.strict,
+        name=submission.name,
+        namespace=submission.namespace,
+        env=submission.env,
+        sets=submission.sets,
+        volumes=submission.volumes,
+    )
+    warnings = list(loaded.warnings)
+    job = loaded.job
+    if submission.no_gpu and whole_need(job).gpus:
+        job = without_gpus(job)
+        warnings.append(Problem("", "runs without the GPUs it asks for (--no-gpu)", "warning"))
+    job = _fresh(job, now)
+    refuse_what_never_fits(job, machine)
+    context = Context.of(submission)
+    rehearsal = rehearse(job, where(places_needed(job)), now, machine.gpus)
+    runs = build_runs(job, rehearsal, context, loaded.companions, all_pods=False)
+    if not submission.no_preflight:
+        roles = {pod.name: pod.role for pod in rehearsal.pods}
+        warnings += preflight(job, {roles[name]: run for name, run in runs.items()}, probe)
+    return Prepared(
+        job=job,
+        context=context,
+        companions=loaded.companions,
+        warnings=tuple(warnings),
+        rehearsal=rehearsal,
+    )
+
+
+def preview(prepared: Prepared) -> Preview:
+    runs = build_runs(
+        prepared.job, prepared.rehearsal, prepared.context, prepared.companions, all_pods=True
+    )
+    notes = ["addresses and ports are the next free ones; another job may take them first"]
+    for pod in prepared.rehearsal.pods:
+        if pod.index == 0:
+            ignored = ", ".join(list_ignored(pod.manifest))
+            if ignored:
+                notes.append(f"{pod.role}: ignored on this machine: {ignored}")
+    return Preview(
+        job=prepared.job,
+        warnings=prepared.warnings,
+        objects=prepared.rehearsal.objects(),
+        environment={name: run.containers[0].env for name, run in runs.items()},
+        ports=prepared.rehearsal.ports(),
+        notes=tuple(notes),
+    )
+
+
+def refuse_what_never_fits(job: Job, machine: Machine) -> None:
+    need = whole_need(job)
+    short = never_fits(machine.capacity, need)
+    if short is None:
+        return
+    hint = "Ask for less, or for fewer replicas."
+    if need.gpus > machine.capacity.gpus:
+        hint = "Ask for fewer GPUs, or try it out without any with `--no-gpu`."
+    raise NeverFits(f"{job.name} can never start on this machine: {short}. {hint}")
+
+
+def without_gpus(job: Job) -> Job:
+    """The same job with no GPU asked for, so that environment and counting agree with the run."""
+
+    def bare(role: RoleSpec) -> RoleSpec:
+        template = copy.deepcopy(role.template)
+        spec = template.get("spec") or {}
+        for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+            _drop_gpus(container.get("resources"))
+        return replace(role, template=template)
+
+    spec = job.spec
+    changed: JobSpec = replace(
+        spec,
+        ps=bare(spec.ps) if spec.ps else None,
+        worker=bare(spec.worker) if spec.worker else None,
+        heter=bare(spec.heter) if spec.heter else None,
+        tasks=tuple(bare(task) for task in spec.tasks),
+    )
+    return replace(job, spec=changed)
+
+
+def _drop_gpus(resources: dict[str, Any] | None) -> None:
+    for kind in ("limits", "requests"):
+        amounts = (resources or {}).get(kind)
+        if amounts:
+            amounts.pop(GPU, None)
+
+
+def _fresh(job: Job, now: Instant) -> Job:
+    metadata = replace(
+        job.metadata,
+        uid=str(uuid.uuid4()),
+        generation=1,
+        creation_timestamp=now.wall,
+        deletion_timestamp=None,
+    )
+    return Job(metadata=metadata, spec=job.spec)

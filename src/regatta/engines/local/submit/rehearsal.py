@@ -1,0 +1,123 @@
+"""A job played through on paper: every pod and environment it would get, and nothing created.
+
+The brain is asked about imaginary pods that are placed at once. Submitting uses this to find
+mistakes before anything is queued, and a dry run to print exactly what would be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from regatta.api.job import Job
+from regatta.api.problems import InvalidJob, Problem
+from regatta.api.source.companions import Companions
+from regatta.controller.observe import ordinal_of
+from regatta.controller.plan import Instant, NewEnvironment, NewPod
+from regatta.controller.reconcile import reconcile
+from regatta.controller.world import PORTS_PER_REPLICA, Children
+from regatta.engines.local.replicas.build import Placement, build_run
+from regatta.engines.local.replicas.gather import process_context, with_uid
+from regatta.engines.local.replicas.runspec import RunSpec
+from regatta.engines.local.scheduling.ledger import needs_of
+from regatta.engines.local.scheduling.reservations import place, ports_of
+from regatta.engines.local.store.records import Context, Reservation
+from regatta.engines.rehearsing import as_placed
+
+#: Creating pods and writing their environment takes two looks; more would be a mistake of ours.
+ROUNDS = 5
+
+
+class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
+    pods: tuple[NewPod, ...]
+    environments: tuple[NewEnvironment, ...]
+    #: Address, first port and GPUs of each pod, by its name.
+    places: dict[str, Placement]
+
+    def objects(self) -> tuple[dict[str, Any], ...]:
+        pods = tuple(pod.manifest for pod in self.pods)
+        return pods + tuple(environment.manifest for environment in self.environments)
+
+    def ports(self) -> dict[str, tuple[int, int]]:
+        return {
+            name: (place.port_base, place.port_base + PORTS_PER_REPLICA - 1)
+            for name, place in self.places.items()
+        }
+
+
+def rehearse(
+    job: Job, reservation: Reservation, now: Instant, gpus: tuple[str, ...] = ()
+) -> Rehearsal:
+    running = replace(job.spec.run_policy, suspend=False, abort=False)
+    job = replace(job, spec=replace(job.spec, run_policy=running))
+    needs = needs_of(job)
+    made: list[NewPod] = []
+    environments: list[NewEnvironment] = []
+    places: dict[str, Placement] = {}
+    for _ in range(ROUNDS):
+        children = Children(
+            pods=tuple(as_placed(pod, places[pod.name].address) for pod in made),
+            environments=frozenset(e.revision for e in environments),
+            ports=ports_of(reservation),
+        )
+        plan = reconcile(job, children, now)
+        if not (plan.pods or plan.environments):
+            break
+        if plan.status is not None:
+            job = replace(job, status=plan.status)
+        for pod in plan.pods:
+            made.append(pod)
+            address, port = place(reservation, ordinal_of(job, pod.role, pod.index))
+            mine, gpus = gpus[: needs[pod.role].gpus], gpus[needs[pod.role].gpus :]
+            places[pod.name] = Placement(address=address, port_base=port, gpus=mine)
+        environments.extend(plan.environments)
+    return Rehearsal(pods=tuple(made), environments=tuple(environments), places=places)
+
+
+def build_runs(
+    job: Job, rehearsal: Rehearsal, context: Context, companions: Companions, *, all_pods: bool
+) -> dict[str, RunSpec]:
+    """Runs by pod name: of every pod, or of each role's first, which shows the same mistakes.
+
+    Raises InvalidJob with all problems, their paths leading into the job.
+    """
+    data = {made.name: made.data for made in rehearsal.environments}
+    runs: dict[str, RunSpec] = {}
+    problems: list[Problem] = []
+    for pod in rehearsal.pods:
+        if pod.index > 0 and not all_pods:
+            continue
+        try:
+            runs[pod.name] = build_run(
+                with_uid(pod.manifest, pod.name),
+                placement=rehearsal.places[pod.name],
+                environments=data,
+                context=process_context(context, companions),
+                folder=Path("/run/regatta") / pod.name,
+                run=1,
+            )
+        except InvalidJob as error:
+            if pod.index == 0:
+                prefix = _template_path(job, pod.role)
+                problems += [replace_path(problem, prefix) for problem in error.problems]
+    if problems:
+        raise InvalidJob(list(dict.fromkeys(problems)))
+    return runs
+
+
+def replace_path(problem: Problem, prefix: str) -> Problem:
+    if problem.path.startswith("--"):
+        return problem  # an option is no place in the file
+    path = f"{prefix}.{problem.path}" if problem.path else prefix
+    return dataclasses.replace(problem, path=path)
+
+
+def _template_path(job: Job, role: str) -> str:
+    for number, task in enumerate(job.spec.tasks):
+        if task.name == role:
+            return f"spec.tasks[{number}].template"
+    return f"spec.{role}.template"

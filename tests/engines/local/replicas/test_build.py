@@ -1,0 +1,410 @@
+"""From a pod to processes: Kubernetes' rules, and what this machine adds or refuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regatta.api.problems import InvalidJob
+from regatta.engines.local.replicas.build import (
+    ANYWHERE,
+    PROGRESS_PATH,
+    Context,
+    Placement,
+    build_run,
+    list_ignored,
+)
+from regatta.engines.local.replicas.runspec import RunSpec
+from regatta.engines.local.replicas.variables import expand
+
+HERE = Placement(address="127.64.0.7", port_base=12340)
+
+
+def a_pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    main = {"name": "main", "command": ["sh", "-c", "true"]} | (container or {})
+    return {
+        "metadata": {
+            "name": "job-worker-0",
+            "namespace": "team",
+            "uid": "u-1",
+            "labels": {"app": "ctr"},
+            "annotations": {"note": "x"},
+        },
+        "spec": {"containers": [main], **spec},
+    }
+
+
+def run_of(pod: dict[str, Any], tmp_path: Path, **changes: Any) -> RunSpec:
+    context = {"directory": str(tmp_path), "shell": {"PATH": os.environ["PATH"]}}
+    context |= changes.pop("context", {})
+    arguments: dict[str, Any] = {"placement": HERE, "environments": {}} | changes
+    return build_run(pod, context=Context(**context), folder=Path("/runs/0"), run=3, **arguments)
+
+
+def env_of(container: dict[str, Any], tmp_path: Path, **changes: Any) -> dict[str, str]:
+    return run_of(a_pod(container), tmp_path, **changes).containers[0].env
+
+
+def problems_of(pod: dict[str, Any], tmp_path: Path, **changes: Any) -> dict[str, str]:
+    with pytest.raises(InvalidJob) as caught:
+        run_of(pod, tmp_path, **changes)
+    return {problem.path: problem.message for problem in caught.value.problems}
+
+
+# -- what a process sees ----------------------------------------------------------------------
+
+
+def test_only_a_short_list_is_inherited(tmp_path: Path) -> None:
+    shell = {
+        "PATH": "/bin", "VIRTUAL_ENV": "/v", "HOME": "/h", "USER": "me", "LANG": "C", "LC_ALL": "C",
+        "TZ": "UTC", "TMPDIR": "/t", "LD_LIBRARY_PATH": "/l",
+        "AWS_SECRET_ACCESS_KEY": "x", "PYTHONPATH": "/mine", "SSH_AUTH_SOCK": "/s",
+    }  # fmt: skip
+    env = env_of({}, tmp_path, context={"shell": shell})
+    assert {k: v for k, v in env.items() if k in shell} == {
+        **{k: shell[k] for k in list(shell)[:9]},
+        "PYTHONPATH": PROGRESS_PATH,
+    }
+
+
+def test_the_engine_adds_what_training_on_one_machine_needs(tmp_path: Path) -> None:
+    env = env_of({}, tmp_path)
+    del env["PATH"]
+    assert env == {
+        "PYTHONUNBUFFERED": "1",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "PADDLE_LOG_DIR": "/runs/0/paddle",
+        "CUDA_VISIBLE_DEVICES": "",
+        "REGATTA_PROGRESS": "/runs/0/progress.jsonl",
+        "PYTHONPATH": PROGRESS_PATH,
+    }
+
+
+def test_the_users_own_variables_win_over_all_others(tmp_path: Path) -> None:
+    container = {
+        "envFrom": [{"configMapRef": {"name": "job-env-1"}}],
+        "env": [
+            {"name": "GLOO_SOCKET_IFNAME", "value": "eth0"},
+            {"name": "PADDLE_PORT", "value": "1"},
+            {"name": "PYTHONPATH", "value": "/code"},
+        ],
+    }
+    shared = {"job-env-1": {"PADDLE_PORT": "2", "PADDLE_NNODES": "2", "PYTHONUNBUFFERED": "0"}}
+    env = env_of(container, tmp_path, environments=shared)
+    assert env["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert env["PADDLE_PORT"] == "1"
+    assert env["PADDLE_NNODES"] == "2"
+    assert env["PYTHONUNBUFFERED"] == "0"
+    assert env["PYTHONPATH"] == f"{PROGRESS_PATH}:/code"
+
+
+@pytest.mark.parametrize(
+    ("asked", "devices"), [("2", "GPU-a,GPU-b"), (1, "GPU-a"), (None, "")], ids=str
+)
+def test_a_container_sees_the_gpus_it_asked_for(
+    tmp_path: Path, asked: object, devices: str
+) -> None:
+    container = {"resources": {"limits": {"nvidia.com/gpu": asked}}} if asked else {}
+    placement = Placement(address="127.64.0.7", port_base=12340, gpus=("GPU-a", "GPU-b"))
+    assert env_of(container, tmp_path, placement=placement)["CUDA_VISIBLE_DEVICES"] == devices
+
+
+@pytest.mark.parametrize(
+    ("text", "expanded"),
+    [
+        ("$(A)", "1"),
+        ("x$(A)y$(B)z", "x1y2z"),
+        ("$(UNKNOWN)", "$(UNKNOWN)"),
+        ("$$(A)", "$(A)"),
+        ("$$$(A)", "$1"),
+        ("$A ${A} $", "$A ${A} $"),
+        ("$(A", "$(A"),
+        ("100$$", "100$"),
+    ],
+)
+def test_variables_expand_as_kubernetes_expands_them(text: str, expanded: str) -> None:
+    assert expand(text, {"A": "1", "B": "2"}) == expanded
+
+
+def test_a_variable_sees_those_before_it_and_the_command_sees_all(tmp_path: Path) -> None:
+    container = {
+        "env": [
+            {"name": "EARLY", "value": "$(LATE)"},
+            {"name": "LATE", "value": "l"},
+            {"name": "LAST", "value": "$(LATE)$(POD)"},
+        ],
+        "envFrom": [{"configMapRef": {"name": "e"}}],
+        "command": ["echo", "$(LAST)"],
+        "args": ["$(POD)", "$(PATH)"],
+    }
+    process = run_of(a_pod(container), tmp_path, environments={"e": {"POD": "p"}}).containers[0]
+    assert process.env["EARLY"] == "$(LATE)"
+    assert process.env["LAST"] == "lp"
+    assert process.argv == ("echo", "lp", "p", "$(PATH)")  # the image's PATH is not known either
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ({"fieldRef": {"fieldPath": "metadata.name"}}, "job-worker-0"),
+        ({"fieldRef": {"fieldPath": "metadata.namespace"}}, "team"),
+        ({"fieldRef": {"fieldPath": "metadata.uid"}}, "u-1"),
+        ({"fieldRef": {"fieldPath": "metadata.labels['app']"}}, "ctr"),
+        ({"fieldRef": {"fieldPath": "metadata.labels['none']"}}, ""),
+        ({"fieldRef": {"fieldPath": "metadata.annotations['note']"}}, "x"),
+        ({"fieldRef": {"fieldPath": "status.podIP"}}, "127.64.0.7"),
+        ({"fieldRef": {"fieldPath": "status.hostIP"}}, "127.64.0.7"),
+        ({"fieldRef": {"fieldPath": "spec.nodeName"}}, os.uname().nodename),
+        ({"resourceFieldRef": {"resource": "limits.cpu"}}, "2"),
+        ({"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1m"}}, "500"),
+        ({"resourceFieldRef": {"resource": "limits.memory"}}, str(2**30)),
+        ({"resourceFieldRef": {"resource": "requests.memory", "divisor": "1Mi"}}, "1024"),
+    ],
+    ids=str,
+)
+def test_a_pod_can_ask_about_itself(tmp_path: Path, source: dict[str, Any], value: str) -> None:
+    container = {
+        "env": [{"name": "X", "valueFrom": source}],
+        "resources": {"limits": {"cpu": "1500m", "memory": "1Gi"}, "requests": {"cpu": "500m"}},
+    }
+    assert env_of(container, tmp_path)["X"] == value
+
+
+@pytest.mark.parametrize(
+    ("container", "path"),
+    [
+        (
+            {"env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]},
+            "spec.containers[0].env[X].valueFrom.secretKeyRef",
+        ),
+        (
+            {"env": [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]},
+            "spec.containers[0].env[X].valueFrom.configMapKeyRef",
+        ),
+        (
+            {"envFrom": [{"configMapRef": {"name": "job-env-1"}}, {"configMapRef": {"name": "c"}}]},
+            "spec.containers[0].envFrom[0].configMapRef",
+        ),
+        ({"envFrom": [{"secretRef": {"name": "s"}}]}, "spec.containers[0].envFrom[0].secretRef"),
+    ],
+    ids=["secret key", "config map key", "config map", "secret"],
+)
+def test_references_that_lead_nowhere_here_say_what_to_write_instead(
+    tmp_path: Path, container: dict[str, Any], path: str
+) -> None:
+    problems = problems_of(a_pod(container), tmp_path, environments={"job-env-1": {}})
+    assert list(problems) == [path]
+    assert "--env NAME=VALUE" in problems[path]
+
+
+def test_optional_references_are_left_out(tmp_path: Path) -> None:
+    reference = {"name": "s", "key": "k", "optional": True}
+    container = {
+        "env": [{"name": "X", "valueFrom": {"secretKeyRef": reference}}],
+        "envFrom": [{"configMapRef": {"name": "c", "optional": True}}],
+    }
+    assert "X" not in env_of(container, tmp_path)
+
+
+def test_an_unknown_field_names_those_that_are_known(tmp_path: Path) -> None:
+    container = {"env": [{"name": "X", "valueFrom": {"fieldRef": {"fieldPath": "spec.color"}}}]}
+    (message,) = problems_of(a_pod(container), tmp_path).values()
+    assert "metadata.name" in message
+
+
+# -- what runs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("container", "words"),
+    [
+        ({"command": ["python", "train.py"]}, ["sys", "train.py"]),
+        ({"command": ["python3"], "args": ["-m", "x"]}, ["sys", "-m", "x"]),
+        ({"command": ["./run.sh"]}, ["./run.sh"]),
+    ],
+    ids=str,
+)
+def test_python_is_the_jobs_interpreter(
+    tmp_path: Path, container: dict[str, Any], words: list[str]
+) -> None:
+    process = run_of(a_pod(container), tmp_path, context={"python": sys.executable}).containers[0]
+    assert list(process.argv) == [sys.executable if word == "sys" else word for word in words]
+    assert process.env["PATH"].startswith(os.path.dirname(sys.executable) + ":")
+
+
+def test_python_is_otherwise_the_shells_under_either_name(tmp_path: Path) -> None:
+    only_three = tmp_path / "bin"
+    only_three.mkdir()
+    (only_three / "python3").symlink_to(sys.executable)
+    pod = a_pod({"command": ["python", "x.py"]})
+    process = run_of(pod, tmp_path, context={"shell": {"PATH": str(only_three)}}).containers[0]
+    assert process.argv == (str(only_three / "python3"), "x.py")
+
+
+def test_a_relative_interpreter_is_seen_from_the_jobs_directory(tmp_path: Path) -> None:
+    pod = a_pod({"command": ["python"]})
+    process = run_of(pod, tmp_path, context={"python": ".venv/bin/python"}).containers[0]
+    assert process.argv == (f"{tmp_path}/.venv/bin/python",)
+
+
+@pytest.mark.parametrize(
+    "container", [{"command": None, "image": "paddle:2.6"}, {"command": None, "args": ["x"]}]
+)
+def test_a_pod_without_a_command_is_told_what_to_add(
+    tmp_path: Path, container: dict[str, Any]
+) -> None:
+    problems = problems_of(a_pod(container), tmp_path)
+    assert list(problems) == ["spec.containers[0].command"]
+    message = problems["spec.containers[0].command"]
+    assert 'add command: ["python", "train.py"]' in message
+    assert "--runtime docker" in message
+
+
+@pytest.mark.parametrize(
+    ("working_dir", "expected"), [(None, "."), ("sub", "sub"), ("./sub/../sub", "sub")]
+)
+def test_the_working_directory_is_the_jobs_unless_said(
+    tmp_path: Path, working_dir: str | None, expected: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    container = {"workingDir": working_dir} if working_dir else {}
+    process = run_of(a_pod(container), tmp_path).containers[0]
+    assert process.cwd == os.path.normpath(tmp_path / expected)
+
+
+def test_a_working_directory_that_is_not_there_is_a_problem_unless_it_is_mounted(
+    tmp_path: Path,
+) -> None:
+    container: dict[str, Any] = {"workingDir": "/no/such/code/here"}
+    assert "spec.containers[0].workingDir" in problems_of(a_pod(container), tmp_path)
+    container["volumeMounts"] = [{"name": "code", "mountPath": "/no/such/code"}]
+    pod = a_pod(container, volumes=[{"name": "code", "emptyDir": {}}])
+    assert run_of(pod, tmp_path).containers[0].cwd == "/no/such/code/here"
+
+
+@pytest.mark.parametrize("working_dir", [None, "sub"])
+def test_a_job_directory_that_is_not_there_is_blamed_on_the_option_that_named_it(
+    tmp_path: Path, working_dir: str | None
+) -> None:
+    container = {"workingDir": working_dir} if working_dir else {}
+    gone = tmp_path / "gone"
+    (message,) = problems_of(a_pod(container), gone).values()
+    assert set(problems_of(a_pod(container), gone)) == {"--workdir"}
+    assert message.startswith(f"{gone} is not there; name the folder")
+
+
+def test_a_job_directory_that_nobody_needs_may_be_missing(tmp_path: Path) -> None:
+    process = run_of(a_pod({"workingDir": str(tmp_path)}), tmp_path / "gone").containers[0]
+    assert process.cwd == str(tmp_path)
+
+
+def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+    container = {
+        "command": None,
+        "workingDir": "/no/such",
+        "envFrom": [{"secretRef": {"name": "s"}}],
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    }
+    pod = a_pod(container, volumes=[{"name": "v", "secret": {"secretName": "s"}}])
+    assert set(problems_of(pod, tmp_path)) == {
+        "spec.containers[0].command",
+        "spec.containers[0].workingDir",
+        "spec.containers[0].envFrom[0].secretRef",
+        "spec.volumes[0].secret",
+    }
+
+
+def test_init_containers_sidecars_and_containers_find_their_places(tmp_path: Path) -> None:
+    pod = a_pod(
+        initContainers=[
+            {"name": "fetch", "command": ["a"]},
+            {"name": "proxy", "command": ["b"], "restartPolicy": "Always"},
+        ]
+    )
+    pod["spec"]["containers"].append({"name": "second", "command": ["c"]})
+    run = run_of(pod, tmp_path)
+    assert [process.name for process in run.init] == ["fetch"]
+    assert [process.name for process in run.containers] == ["main", "second", "proxy"]
+
+
+def test_a_run_holds_its_ports_and_gpus_and_knows_its_pod(tmp_path: Path) -> None:
+    placement = Placement(address="127.64.0.1", port_base=20000, gpus=("0",))
+    pod = a_pod(restartPolicy="OnFailure", terminationGracePeriodSeconds=5)
+    run = run_of(pod, tmp_path, placement=placement)
+    assert (run.run_id, run.pod, run.restart_policy, run.grace_seconds) == (
+        "u-1/3", "job-worker-0", "OnFailure", 5.0,
+    )  # fmt: skip
+    assert [hold.name for hold in run.holds] == ["regatta-ports-20000", "regatta-gpu-0"]
+
+
+def test_a_check_needs_no_placement(tmp_path: Path) -> None:
+    assert run_of(a_pod(), tmp_path, placement=ANYWHERE).containers
+
+
+def test_a_pod_without_containers_is_a_problem(tmp_path: Path) -> None:
+    assert "spec.containers" in problems_of({"metadata": {}, "spec": {}}, tmp_path)
+
+
+# -- images -----------------------------------------------------------------------------------
+
+
+def test_with_a_container_runtime_the_image_runs(tmp_path: Path) -> None:
+    container = {
+        "image": "paddle:2.6",
+        "command": ["python"],
+        "args": ["train.py"],
+        "env": [{"name": "A", "value": "b"}],
+        "workingDir": "/code",
+    }
+    process = run_of(a_pod(container), tmp_path, context={"runtime": "docker"}).containers[0]
+    argv = list(process.argv)
+    assert argv[:5] == ["docker", "run", "--rm", "--network", "host"]
+    assert argv[-2:] == ["paddle:2.6", "train.py"]
+    assert argv[argv.index("--entrypoint") + 1] == "python"
+    assert argv[argv.index("--workdir") + 1] == "/code"
+    given = {argv[n + 1].split("=")[0] for n, word in enumerate(argv) if word == "--env"}
+    assert {"A", "REGATTA_RUN", "REGATTA_PROGRESS", "PYTHONPATH"} <= given
+    assert "PATH" not in given
+    name = argv[argv.index("--name") + 1]
+    assert process.cleanup == ("docker", "rm", "--force", name)
+    assert process.mounts == ()
+
+
+def test_an_image_alone_is_enough_with_a_container_runtime(tmp_path: Path) -> None:
+    pod = a_pod({"command": None, "image": "hello"})
+    argv = run_of(pod, tmp_path, context={"runtime": "podman"}).containers[0].argv
+    assert argv[0] == "podman"
+    assert argv[-1] == "hello"
+
+
+def test_without_an_image_a_container_runtime_has_nothing_to_run(tmp_path: Path) -> None:
+    problems = problems_of(a_pod(), tmp_path, context={"runtime": "docker"})
+    assert list(problems) == ["spec.containers[0].image"]
+
+
+# -- what is ignored --------------------------------------------------------------------------
+
+
+def test_what_has_no_meaning_here_is_listed() -> None:
+    pod = a_pod(
+        {"image": "x", "livenessProbe": {"exec": {}}, "lifecycle": {"preStop": {}}},
+        nodeSelector={"gpu": "a100"},
+        tolerations=[{"key": "k"}],
+        restartPolicy="Never",
+    )
+    assert list_ignored(pod) == [
+        "spec.nodeSelector",
+        "spec.tolerations",
+        "spec.containers[0].image",
+        "spec.containers[0].lifecycle",
+        "spec.containers[0].livenessProbe",
+    ]
+    assert "spec.containers[0].image" not in list_ignored(pod, runtime="docker")
+
+
+def test_a_plain_pod_ignores_nothing() -> None:
+    assert list_ignored(a_pod()) == []

@@ -1,0 +1,226 @@
+"""The gang queue: nothing over capacity, nothing half admitted, nobody starved."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regatta.engines.local.scheduling.scheduler import (
+    Gang,
+    Holder,
+    Need,
+    decide,
+    gang_need,
+    never_fits,
+    priority_of,
+)
+
+GIB = 1 << 30
+MACHINE = Need(8000, 16 * GIB, 2, 110)
+
+
+def a_gang(uid: str, cpus: float = 0, gib: int = 0, gpus: int = 0, **more: int) -> Gang:
+    need = Need(round(cpus * 1000), gib * GIB, gpus, more.pop("pods", 1))
+    return Gang(uid=uid, name=uid, need=need, **more)
+
+
+def a_holder(uid: str, cpus: float = 0, **more: int) -> Holder:
+    return Holder(uid=uid, holds=Need(round(cpus * 1000), 0, more.pop("gpus", 0), 1), **more)
+
+
+def test_a_gang_that_fits_is_admitted() -> None:
+    assert decide(MACHINE, [], [a_gang("a", cpus=8)]).admit == ("a",)
+
+
+def test_a_gang_that_does_not_fit_now_waits_with_what_is_short_and_its_place() -> None:
+    decision = decide(MACHINE, [a_holder("old", cpus=6)], [a_gang("a", cpus=4, gib=2)])
+    assert decision.admit == ()
+    assert decision.waiting == {"a": "needs 4 CPUs, 2 of 8 free; next in the queue"}
+
+
+def test_every_short_resource_is_named() -> None:
+    holder = Holder(uid="old", holds=Need(7500, 15 * GIB, 2, 110))
+    decision = decide(MACHINE, [holder], [a_gang("a", cpus=1, gib=2, gpus=1)])
+    assert decision.waiting["a"] == (
+        "needs 1 CPU, 0.5 of 8 free; needs 2 GiB of memory, 1 GiB of 16 GiB free; "
+        "needs 1 GPU, 0 of 2 free; needs 1 replica slot, 0 of 110 free; next in the queue"
+    )
+
+
+def test_the_queue_is_by_priority_and_then_by_time() -> None:
+    queue = [
+        a_gang("late", cpus=8, queued=3),
+        a_gang("early", cpus=8, queued=2),
+        a_gang("urgent", cpus=8, queued=4, priority=100),
+    ]
+    decision = decide(MACHINE, [], queue)
+    assert decision.admit == ("urgent",)
+    assert decision.waiting["early"].endswith("next in the queue")
+    assert decision.waiting["late"].endswith("2nd in the queue")
+
+
+def test_a_later_gang_passes_when_the_head_would_still_fit_beside_it() -> None:
+    holders = [a_holder("old", cpus=4, queued=1, admitted=2)]
+    queue = [a_gang("head", cpus=6, queued=3), a_gang("small", cpus=2, queued=4)]
+    assert decide(MACHINE, holders, queue).admit == ("small",)
+
+
+def test_a_later_gang_that_could_delay_the_head_is_held_back_although_it_fits_now() -> None:
+    holders = [a_holder("old", cpus=4, queued=1, admitted=2)]
+    queue = [a_gang("head", cpus=6, queued=3), a_gang("small", cpus=3, queued=4)]
+    decision = decide(MACHINE, holders, queue)
+    assert decision.admit == ()
+    assert decision.waiting["small"] == (
+        "held back so that head, which is ahead of it, can start; 2nd in the queue"
+    )
+
+
+def test_what_has_already_passed_the_head_counts_against_the_next_that_wants_to() -> None:
+    holders = [
+        a_holder("old", cpus=4, queued=1, admitted=2),
+        a_holder("passed", cpus=2, queued=4, admitted=5),
+    ]
+    queue = [a_gang("head", cpus=6, queued=3), a_gang("next", cpus=1, queued=6)]
+    assert decide(MACHINE, holders, queue).admit == ()
+
+
+def test_a_job_that_ran_before_the_head_came_has_not_passed_it() -> None:
+    holders = [a_holder("low", cpus=4, queued=1, admitted=2, priority=-100)]
+    queue = [a_gang("head", cpus=6, queued=3), a_gang("small", cpus=2, queued=4)]
+    assert decide(MACHINE, holders, queue).admit == ("small",)
+
+
+def test_growing_needs_only_the_difference() -> None:
+    holders = [a_holder("a", cpus=6)]
+    assert decide(MACHINE, holders, [a_gang("a", cpus=8)]).admit == ("a",)
+
+
+def test_a_gang_that_asks_for_nothing_takes_only_replica_slots() -> None:
+    holders = [a_holder("old", cpus=8)]
+    assert decide(MACHINE, holders, [a_gang("a", pods=4)]).admit == ("a",)
+
+
+def test_never_fits_tells_the_numbers() -> None:
+    need = Need(9000, 1, 4, 3)
+    assert never_fits(MACHINE, need) == (
+        "it needs 9 CPUs, this machine has 8 CPUs; it needs 4 GPUs, this machine has 2 GPUs"
+    )
+    assert never_fits(MACHINE, MACHINE) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "priority"),
+    [
+        ("", 0),
+        ("7", 7),
+        ("-3", -3),
+        ("high", 100),
+        ("Low", -100),
+        ("normal", 0),
+        ("someone-elses-class", 0),
+    ],
+)
+def test_a_priority_class_is_a_number_or_one_of_three_words(word: str, priority: int) -> None:
+    assert priority_of(word) == priority
+
+
+def test_a_gang_needs_so_many_times_what_one_replica_needs() -> None:
+    needs = {"ps": Need(500, 10, 0, 1), "worker": Need(1000, 20, 1, 1)}
+    assert gang_need(needs, {"ps": 2, "worker": 3}) == Need(4000, 80, 3, 5)
+
+
+# Random machines and queues
+
+amounts = st.builds(
+    Need, st.integers(0, 8000), st.integers(0, 16), st.integers(0, 2), st.integers(1, 20)
+)
+capacity = Need(8000, 16, 2, 20)
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[list[Holder], list[Gang]]:
+    """Holders that fit the machine together, and gangs that would each fit it alone."""
+    free, holders = capacity, []
+    sequence = iter(range(1, 100))
+    for number, holds in enumerate(draw(st.lists(amounts, max_size=4))):
+        if holds.fits(free):
+            free = free - holds
+            queued, admitted = next(sequence), next(sequence)
+            holders.append(Holder(uid=f"h{number}", holds=holds, queued=queued, admitted=admitted))
+    queue = [
+        Gang(
+            uid=f"g{number}",
+            name=f"g{number}",
+            need=need,
+            priority=draw(st.integers(-1, 1)),
+            queued=next(sequence),
+        )
+        for number, need in enumerate(draw(st.lists(amounts, max_size=6)))
+    ]
+    return holders, queue
+
+
+def total(needs: list[Need]) -> Need:
+    added = Need()
+    for need in needs:
+        added = added + need
+    return added
+
+
+@given(situations())
+def test_the_machine_is_never_given_away_twice(situation: tuple[list[Holder], list[Gang]]) -> None:
+    holders, queue = situation
+    admitted = set(decide(capacity, holders, queue).admit)
+    holds = [h.holds for h in holders] + [g.need for g in queue if g.uid in admitted]
+    assert total(holds).fits(capacity)
+
+
+@given(situations())
+def test_a_gang_is_admitted_or_told_why_not(situation: tuple[list[Holder], list[Gang]]) -> None:
+    holders, queue = situation
+    decision = decide(capacity, holders, queue)
+    assert set(decision.admit) | set(decision.waiting) == {gang.uid for gang in queue}
+    assert not set(decision.admit) & set(decision.waiting)
+    assert all(decision.waiting.values())
+
+
+@given(situations())
+def test_two_gangs_never_wait_for_each_other(situation: tuple[list[Holder], list[Gang]]) -> None:
+    """On an empty machine the head of the queue always starts."""
+    _, queue = situation
+    if queue:
+        head = min(queue, key=lambda gang: gang.order)
+        assert head.uid in decide(capacity, [], queue).admit
+
+
+@given(situations(), st.lists(amounts, min_size=5, max_size=30))
+def test_the_head_is_never_starved_by_a_stream_of_later_gangs(
+    situation: tuple[list[Holder], list[Gang]], stream: list[Need]
+) -> None:
+    """Once what ran before the head came has ended, it starts, though nothing that passed it ends.
+
+    Later gangs keep coming with the head's priority or less, and every one that is admitted runs
+    for ever.
+    """
+    holders, queue = situation
+    if not queue:
+        return
+    head = Gang(uid="head", name="head", need=queue[0].need, queued=1000)
+    running = {holder.uid: holder for holder in holders}
+    sequence = 1001
+    waiting = {head.uid: head}
+    for number, need in enumerate(stream):
+        sequence += 1
+        uid = f"later{number}"
+        waiting[uid] = Gang(uid=uid, name=uid, need=need, queued=sequence)
+        for admitted in decide(capacity, running.values(), waiting.values()).admit:
+            sequence += 1
+            gang = waiting.pop(admitted)
+            running[admitted] = Holder(
+                uid=admitted, holds=gang.need, queued=gang.queued, admitted=sequence
+            )
+    for holder in holders:
+        running.pop(holder.uid, None)
+    left = decide(capacity, running.values(), waiting.values())
+    assert head.uid in running or head.uid in left.admit
