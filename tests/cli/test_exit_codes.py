@@ -116,7 +116,7 @@ def test_wait_gives_up_after_its_timeout(regatta: Regatta, name: str) -> None:
 
 #: `regatta wait` that says when it has seen the job for the first time.
 TELLING_WAIT = """
-from regatta.cli import waiting
+from regatta.cli.follow import waiting
 watch = waiting.watch_jobs
 
 def telling(*words):
