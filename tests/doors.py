@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeVar
 
 import yaml
 
+from regatta.api.errors import RegattaError
 from regatta.client.client import Client
-from regatta.client.errors import Refused
 from regatta.client.http import Http
 from regatta.daemon.connection import answering
 from regatta.daemon.files import FileLock, ServerFiles
@@ -149,7 +149,7 @@ def delete_everything(client: Client) -> None:
     def empty() -> bool:
         for job in client.jobs(None):
             if not job.deleting:
-                with suppress(Refused):  # gone meanwhile
+                with suppress(RegattaError):  # gone meanwhile
                     client.delete(job.namespace, job.name)
         return not client.jobs(None)
 

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import yaml
 
+from regatta.api.errors import InvalidJob
 from regatta.api.load import Loaded, load_job
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.problems import Problem
 
 
 def a_template(**container: Any) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from regatta.api.errors import InvalidJob
 from regatta.api.job import document
 from regatta.api.load import Loaded, load_job, validate_document
-from regatta.api.problems import InvalidJob
 from regatta.api.source.limits import MAX_PROBLEMS
 from tests.api.builders import a_job, problems_of
 

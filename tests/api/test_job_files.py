@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import InvalidJob
 from regatta.api.job import CleanPodPolicy, Intranet, Mode, decode_job, document, encode
 from regatta.api.load import load_job, validate_document
-from regatta.api.problems import InvalidJob
 from regatta.api.quantity import GPU, resources
 
 FILES = Path(__file__).parent / "files"

@@ -13,9 +13,9 @@ from random import Random, SystemRandom
 
 import pytest
 
+from regatta.api.errors import RegattaError, ServerUnreachable
 from regatta.api.job import Job
 from regatta.client.client import Client
-from regatta.client.errors import Refused, ServerUnreachable
 from regatta.daemon.connection import connect, local_files, stop_server
 from regatta.engines.base import Submission
 
@@ -106,7 +106,7 @@ def _submitted(name: str, text: str) -> bool:
     """True once the job is there. A kill may have struck before or after it was written."""
     try:
         client = connect()
-        with suppress(Refused):
+        with suppress(RegattaError):
             client.get("default", name)
             return True
         shell = {"PATH": os.environ["PATH"]}
@@ -135,7 +135,7 @@ def _kill_a_supervisor(random: Random) -> str | None:
             return None
         job = random.choice(running)
         pids = [pod.pid for pod in client.pods("default", job.name) if pod.pid]
-    except (ServerUnreachable, Refused, OSError):
+    except (RegattaError, OSError):
         return None
     if not pids:
         return None
@@ -152,7 +152,7 @@ def _until_all_finished(names: set[str]) -> dict[str, Job]:
     deadline = time.monotonic() + PATIENCE
     jobs: dict[str, Job] = {}
     while time.monotonic() < deadline:
-        with suppress(ServerUnreachable, Refused, OSError):
+        with suppress(ServerUnreachable, RegattaError, OSError):
             jobs = {job.name: job for job in connect().jobs("default")}
             if names <= {name for name, job in jobs.items() if job.finished}:
                 return jobs

@@ -7,10 +7,10 @@ import signal
 
 import pytest
 
+from regatta.api.errors import ServerUnreachable
 from regatta.api.job import Job
 from regatta.client import follow
 from regatta.client.client import Client
-from regatta.client.errors import ServerUnreachable
 from regatta.client.follow import Lines, Lost, follow_job
 from regatta.client.http import Http
 from regatta.daemon.connection import answering

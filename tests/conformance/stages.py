@@ -16,8 +16,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from regatta.api.errors import JobNotFound
 from regatta.api.job import Job, Phase
-from regatta.engines.base import JobNotFound, Submission
+from regatta.engines.base import Submission
 from regatta.engines.local.engine import LocalEngine
 from tests.kubernetes.operator.running import Jobs
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from regatta.api.errors import InvalidJob
 from regatta.api.load import validate_document
-from regatta.api.problems import InvalidJob
 from tests.deploy.jobs import (
     Document,
     a_job,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from regatta.api.errors import RegattaError
 from regatta.client.client import API, Client
-from regatta.client.errors import Refused
 from regatta.engines.base import Submission
 from tests.doors import Regatta, delete_everything, eventually, shell_job
 
@@ -24,8 +24,8 @@ def submit(client: Client, text: str, **more: object) -> None:
     client.submit(Submission(text=text, **more))  # type: ignore[arg-type]
 
 
-def refusal(client: Client, method: str, path: str, body: object = None) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refusal(client: Client, method: str, path: str, body: object = None) -> RegattaError:
+    with pytest.raises(RegattaError) as caught:
         client.http.request(method, API + path, body=body)
     return caught.value
 
@@ -66,7 +66,7 @@ def test_what_does_not_exist_is_404(client: Client) -> None:
 def test_a_live_name_is_a_conflict(client: Client) -> None:
     submit(client, shell_job("live", "sleep 1000"))
 
-    with pytest.raises(Refused, match="--replace") as caught:
+    with pytest.raises(RegattaError, match="--replace") as caught:
         submit(client, shell_job("live"))
 
     assert (caught.value.status, caught.value.code) == (409, "JobIsLive")

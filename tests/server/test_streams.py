@@ -9,8 +9,8 @@ from itertools import islice
 
 import pytest
 
+from regatta.api.errors import RegattaError
 from regatta.client.client import API, Client
-from regatta.client.errors import Refused
 from regatta.client.event_stream import ServerEvent
 from regatta.engines.base import LogQuery, Submission
 from tests.doors import Regatta, delete_everything, eventually, shell_job
@@ -59,14 +59,14 @@ def test_a_stream_resumes_after_the_last_id_without_loss_or_repetition(client: C
 def test_a_bad_position_is_refused(client: Client) -> None:
     finished(client, "positioned", "true")
 
-    with pytest.raises(Refused, match="no log position"):
+    with pytest.raises(RegattaError, match="no log position"):
         next(client.stream_logs("default", "positioned", LogQuery(), "nonsense", status=False))
 
 
 def test_a_bad_pattern_is_refused_with_the_reason(client: Client) -> None:
     finished(client, "searched", "true")
 
-    with pytest.raises(Refused, match="not a regular expression") as caught:
+    with pytest.raises(RegattaError, match="not a regular expression") as caught:
         next(client.stream_logs("default", "searched", LogQuery(grep="("), "", status=False))
 
     assert caught.value.status == 400

@@ -10,8 +10,9 @@ from typing import Any
 from regatta.api import defaults
 from regatta.api.checks import advice, rules, schema, template_rules, template_shape
 from regatta.api.checks.suggestions import shown
+from regatta.api.errors import InvalidJob
 from regatta.api.job import Job
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.problems import Problem
 from regatta.api.source import documents, overrides
 from regatta.api.source.companions import Companions
 from regatta.api.source.limits import capped, check_plain

@@ -21,11 +21,3 @@ class Problem:
             return f"{self.path} (line {self.line}): {self.message}"
         place = self.path or (f"line {self.line}" if self.line else "")
         return f"{place}: {self.message}" if place else self.message
-
-
-class InvalidJob(Exception):
-    """A file or document that cannot become a job. Carries every problem at once."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = problems

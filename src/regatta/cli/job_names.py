@@ -24,13 +24,12 @@ def job_argument(*, several: bool = False, required: bool = True) -> Callable[..
 def complete_names(context: click.Context, _: click.Parameter, typed: str) -> list[str]:
     """Names that start with what was typed. Says nothing when it cannot know: a shell that is
     completing has no place for an error."""
-    from regatta.client.errors import ClientError
-    from regatta.engines.base import EngineError
+    from regatta.api.errors import RegattaError
 
     settings = context.find_object(Settings) or Settings()
     try:
         jobs = settings.connect(start=False).jobs(settings.namespace)
-    except (ClientError, EngineError, Stop):
+    except (RegattaError, Stop):
         return []
     return [job.name for job in jobs if job.name.startswith(typed)]
 
@@ -64,14 +63,15 @@ def not_here(names: Iterable[str], namespace: str | None) -> Stop:
 def for_each(names: list[str], action: Callable[[str], None], settings: Settings) -> Exit:
     """Does it for every name; one that fails does not keep the others from it. The last failure
     is the exit code."""
+    from regatta.api.errors import RegattaError, ServerUnreachable
     from regatta.cli.show.explain import explain
-    from regatta.client.errors import Refused
-    from regatta.engines.base import EngineError
 
     code = Exit.OK
     for name in names:
         try:
             action(name)
-        except (Refused, EngineError) as refused:
+        except ServerUnreachable:
+            raise  # the others would fare no better
+        except RegattaError as refused:
             code = Exit(explain(refused, settings))
     return code

@@ -137,13 +137,11 @@ def _usage(wrong: click.UsageError) -> int:
 
 
 def _explained(error: Exception, settings: Settings) -> int:
-    from regatta.api.problems import InvalidJob
+    from regatta.api.errors import RegattaError
     from regatta.cli.outcomes import Stop
     from regatta.cli.show.explain import explain, explain_unexpected
-    from regatta.client.errors import ClientError
-    from regatta.engines.base import EngineError
 
-    if isinstance(error, Stop | ClientError | EngineError | InvalidJob):
+    if isinstance(error, Stop | RegattaError):
         return explain(error, settings)
     if isinstance(error, OSError) and error.errno in _NO_ROOM and not error.filename:
         return _unwritten(error)

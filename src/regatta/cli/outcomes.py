@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
-from regatta.api.job import Phase
-from regatta.api.problems import InvalidJob, Problem
-from regatta.client.errors import (
-    ClientError,
-    Refused,
+from regatta.api.errors import (
+    InvalidJob,
+    RegattaError,
     ServerHangs,
     ServerUnreachable,
     UnusableFile,
 )
-from regatta.engines.base import EngineError
+from regatta.api.job import Phase
+from regatta.api.problems import Problem
 
 
 class Exit(IntEnum):
@@ -88,7 +88,7 @@ class Report:
         self.hint = hint
 
 
-def report(error: Stop | ClientError | EngineError | InvalidJob) -> Report:
+def report(error: Stop | RegattaError) -> Report:
     match error:
         case Stop():
             return Report(error.code, error.message, hint=error.hint)
@@ -96,19 +96,17 @@ def report(error: Stop | ClientError | EngineError | InvalidJob) -> Report:
             hint = _NEXT_BY_CODE["InvalidJob"]
             problems = error.problems
             return Report(Exit.INVALID, invalid_message(problems), tuple(problems), hint)
-        case Refused() | EngineError():
-            code = _BY_CODE.get(error.code, Exit.INVALID)
-            hint = _NEXT_BY_CODE.get(error.code, "")
-            return Report(code, str(error), tuple(error.problems), hint)
         case ServerHangs() | UnusableFile():  # their own sentences say what to do
             return Report(Exit.UNREACHABLE, str(error))
         case ServerUnreachable():
             hint = "`regatta server status` says where it is looked for."
             return Report(Exit.UNREACHABLE, str(error), hint=hint)
         case _:
-            return Report(Exit.INVALID, str(error))
+            code = _BY_CODE.get(error.code, Exit.INVALID)
+            hint = _NEXT_BY_CODE.get(error.code, "")
+            return Report(code, str(error), tuple(error.problems), hint)
 
 
-def invalid_message(problems: list[Problem]) -> str:
+def invalid_message(problems: Sequence[Problem]) -> str:
     count = sum(problem.severity == "error" for problem in problems)
     return f"the job has {count} problem{'' if count == 1 else 's'}"

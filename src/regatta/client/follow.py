@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable
 from regatta.api.job import Job, decode_job
 from regatta.client.client import Client
-from regatta.client.errors import Refused, ServerHangs, ServerUnreachable
 from regatta.client.event_stream import ServerEvent
 from regatta.client.http import refused
 from regatta.engines.base import EventView, LogLine, LogQuery
@@ -114,7 +114,7 @@ def _resuming(
             why = str(hangs)
         except ServerUnreachable as broken:
             why = str(broken)
-        except Refused as refusal:
+        except RegattaError as refusal:
             if refusal.status != 503:
                 raise
             why = str(refusal)

@@ -12,8 +12,15 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 import msgspec
 
+from regatta.api.errors import (
+    BadAddress,
+    NotRegatta,
+    RegattaError,
+    ServerUnreachable,
+    Unanswered,
+    error_of,
+)
 from regatta.api.problems import Problem
-from regatta.client.errors import ClientError, Refused, ServerUnreachable, Unanswered
 from regatta.client.event_stream import ServerEvent, parse
 
 #: A submit may import the training environment first (within a budget of its own, well below
@@ -35,7 +42,7 @@ class Http:
     def __init__(self, url: str, token: str) -> None:
         parts = _parsed(url)
         if not (token.isascii() and token.isprintable()):
-            raise ClientError(
+            raise BadAddress(
                 "the token holds characters that no token has; set REGATTA_TOKEN to the content of "
                 "the server's server.token"
             )
@@ -129,7 +136,7 @@ def _parsed(url: str) -> SplitResult:
     except (ValueError, http.client.InvalidURL):
         usable = False
     if not usable:
-        raise ClientError(f"the server address {url!r} is not a URL; write it as http://HOST:PORT")
+        raise BadAddress(f"the server address {url!r} is not a URL; write it as http://HOST:PORT")
     return parts
 
 
@@ -150,18 +157,18 @@ def _written(query: Query | None) -> str:
     return f"?{urlencode(given)}" if given else ""
 
 
-def refused(status: int, body: bytes) -> Refused:
+def refused(status: int, body: bytes) -> RegattaError:
     try:
         refusal = msgspec.json.decode(body, type=_Refusal)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:200].decode("utf-8", "replace").strip()
         refusal = _Refusal("NotRegatta", f"an answer that is not Regatta's: HTTP {status} {text}")
-    return Refused(status, refusal.code, refusal.message, refusal.problems)
+    return error_of(refusal.code, status, refusal.message, refusal.problems)
 
 
-def not_regatta(url: str, why: str, status: int = 200) -> Refused:
+def not_regatta(url: str, why: str, status: int = 200) -> RegattaError:
     message = (
         f"what answers at {url} is not a Regatta server of this version: {why}; check --server "
         "and REGATTA_SERVER"
     )
-    return Refused(status, "NotRegatta", message)
+    return NotRegatta(message)

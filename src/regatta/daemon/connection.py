@@ -17,8 +17,8 @@ from typing import TypeVar
 import msgspec
 
 from regatta import __version__
+from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable, Unanswered
 from regatta.client.client import Client
-from regatta.client.errors import ClientError, Refused, ServerHangs, ServerUnreachable, Unanswered
 from regatta.client.http import Http
 from regatta.daemon.files import Address, FileLock, ServerFiles
 from regatta.engines.local.home import Home, home_root, open_home
@@ -56,7 +56,7 @@ def local_home() -> Home:
     try:
         return open_home()
     except RuntimeError as homeless:
-        raise ClientError(
+        raise RegattaError(
             "there is no home folder for the state: HOME is not set and the system knows none for "
             "this user; set REGATTA_HOME to a folder of yours"
         ) from homeless
@@ -81,7 +81,7 @@ def answering(files: ServerFiles) -> Address | None:
             if _serves(files, address.pid):
                 continue
             return None  # its successor listens already and does not answer yet
-        except (ServerUnreachable, Refused, msgspec.DecodeError):
+        except (RegattaError, msgspec.DecodeError):
             return None
         same = isinstance(health, dict) and health.get("pid") == address.pid
         return address if same else None

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from regatta.client.errors import UnusableFile
+from regatta.api.errors import UnusableFile
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

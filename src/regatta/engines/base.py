@@ -143,41 +143,6 @@ class MachineView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pods_held: int
 
 
-class EngineError(Exception):
-    """Something the caller can act on. `code` is stable, for machines; the message for people."""
-
-    code = "EngineError"
-    status = 400
-
-    def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
-        super().__init__(message)
-        self.problems = problems
-
-
-class JobNotFound(EngineError):
-    code, status = "JobNotFound", 404
-
-
-class JobIsLive(EngineError):
-    """A job of that name has not finished; `--replace` would end it."""
-
-    code, status = "JobIsLive", 409
-
-
-class NeverFits(EngineError):
-    code, status = "NeverFits", 422
-
-
-class PreflightFailed(EngineError):
-    code, status = "PreflightFailed", 422
-
-
-class NotPossible(EngineError):
-    """The job is in no state for that: resuming what runs, scaling what has finished."""
-
-    code, status = "NotPossible", 409
-
-
 class Engine(Protocol):
     def submit(self, submission: Submission) -> Accepted: ...
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from regatta.api.errors import JobIsLive, JobNotFound, NotPossible
 from regatta.api.job import Job, Mode, RoleSpec
 from regatta.controller.observe import TRAINERS
-from regatta.engines.base import JobIsLive, JobNotFound, NotPossible
 
 
 def phase_of(job: Job) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,9 +12,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from regatta.api.errors import InvalidJob, RegattaError
 from regatta.api.job import Job, document
-from regatta.api.problems import InvalidJob, Problem
-from regatta.engines.base import EngineError
+from regatta.api.problems import Problem
 
 log = logging.getLogger(__name__)
 
@@ -30,15 +31,13 @@ def items(values: list[Any]) -> Response:
     return answer({"items": [document(v) if isinstance(v, Job) else v for v in values]})
 
 
-def refusal(
-    status: int, code: str, message: str, problems: tuple[Problem, ...] | list[Problem] = ()
-) -> Response:
+def refusal(status: int, code: str, message: str, problems: Sequence[Problem] = ()) -> Response:
     return answer({"code": code, "message": message, "problems": problems}, status)
 
 
 def install(app: FastAPI) -> None:
     """Every way a request can fail becomes one shape."""
-    app.add_exception_handler(EngineError, _engine_error)
+    app.add_exception_handler(RegattaError, _engine_error)
     app.add_exception_handler(InvalidJob, _invalid_job)
     app.add_exception_handler(RequestValidationError, _bad_request)
     app.add_exception_handler(HTTPException, _http_error)
@@ -46,7 +45,7 @@ def install(app: FastAPI) -> None:
 
 
 def _engine_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, EngineError)
+    assert isinstance(error, RegattaError)
     return refusal(error.status, error.code, str(error), error.problems)
 
 

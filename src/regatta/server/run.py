@@ -23,10 +23,9 @@ from typing import Any
 import uvicorn
 
 from regatta import __version__
-from regatta.client.errors import UnusableFile
+from regatta.api.errors import RegattaError
 from regatta.daemon.connection import spawn_guardian
 from regatta.daemon.files import Address, FileLock, ServerFiles
-from regatta.engines.base import EngineError
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.server.app import make_app
@@ -49,7 +48,7 @@ def main() -> int:
         home = open_home()
         _bound_log(ServerFiles(home.path))
         return serve(home, guarded=True)
-    except (EngineError, UnusableFile) as refused:
+    except RegattaError as refused:
         print(refused, file=sys.stderr)
         return CANNOT_SERVE
 

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from regatta.api.errors import NotPossible, RegattaError, error_of
 from regatta.api.job import Job, JobSpec, JobStatus, Metadata, Mode, Phase, RoleSpec
 from regatta.cli.follow import attached
 from regatta.cli.follow.attached import Attached
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings
-from regatta.client.errors import Refused
-from regatta.engines.base import EngineError, NotPossible
 
 RUNNING = Job(
     metadata=Metadata(name="swift", uid="1"),
@@ -25,12 +24,12 @@ RUNNING = Job(
 )
 COMPLETED = msgspec.structs.replace(RUNNING, status=JobStatus(phase=Phase.COMPLETED))
 
-REFUSALS = [Refused(409, "NotPossible", "has ended"), NotPossible("has ended")]
+REFUSALS = [error_of("NotPossible", 409, "has ended"), NotPossible("has ended")]
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=["a server's", "a cluster's"])
 def test_a_second_ctrl_c_after_the_jobs_end_finishes_normally(
-    refusal: Refused | EngineError,
+    refusal: RegattaError | RegattaError,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

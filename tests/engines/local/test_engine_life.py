@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import (
+    EngineIsRunning,
+    InvalidJob,
+    JobIsLive,
+    JobNotFound,
+    NeverFits,
+    NotPossible,
+    PreflightFailed,
+)
 from regatta.api.job import Phase
-from regatta.api.problems import InvalidJob
-from regatta.engines.base import JobIsLive, JobNotFound, NeverFits, NotPossible, PreflightFailed
 from regatta.engines.local.engine import LocalEngine
-from regatta.engines.local.home import EngineIsRunning, Home
+from regatta.engines.local.home import Home
 from tests.engines.local.jobs import (
     a_job,
     a_role,

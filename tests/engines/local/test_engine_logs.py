@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from regatta.api.errors import NotPossible, PatternTooSlow, RegattaError
 from regatta.api.job import Phase
-from regatta.engines.base import EngineError, LogBatch, LogQuery, NotPossible
+from regatta.engines.base import LogBatch, LogQuery
 from regatta.engines.local.engine import LocalEngine
-from regatta.engines.logs.matcher import PatternTooSlow
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -172,7 +172,7 @@ def test_a_role_that_is_not_there_is_named(engine: LocalEngine) -> None:
 
 def test_a_bad_pattern_is_told_at_once(engine: LocalEngine) -> None:
     submit(engine, a_job("grep"))
-    with pytest.raises(EngineError):
+    with pytest.raises(RegattaError):
         engine.logs("default", "grep", LogQuery(grep="("))
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import NeverFits
 from regatta.api.job import Phase
-from regatta.engines.base import NeverFits
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.replicas.runspec import gpu_hold
 from tests.engines.local.jobs import (

@@ -7,16 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import EngineIsRunning, HomeRefused
 from regatta.engines.local import home as homes
-from regatta.engines.local.home import (
-    EngineIsRunning,
-    HomeRefused,
-    file_system_of,
-    is_network,
-    lock_home,
-    machine_id,
-    open_home,
-)
+from regatta.engines.local.home import file_system_of, is_network, lock_home, machine_id, open_home
 
 
 def test_it_lies_under_the_machine_id_and_is_private(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from regatta.engines.base import EngineError
-from regatta.engines.logs.matcher import Matcher, PatternTooSlow
+from regatta.api.errors import PatternTooSlow, RegattaError
+from regatta.engines.logs.matcher import Matcher
 from tests.engines.local.jobs import alive
 from tests.engines.local.runs import eventually
 
@@ -42,7 +42,7 @@ def test_a_pattern_is_found_where_it_is(pattern: str, lines: list[str], found: l
 
 @pytest.mark.parametrize("pattern", ["(", "a{99999999999999999999}", "(" * 5000 + ")" * 5000])
 def test_what_is_no_pattern_is_told_at_once(pattern: str) -> None:
-    with pytest.raises(EngineError, match="is not a regular expression"):
+    with pytest.raises(RegattaError, match="is not a regular expression"):
         Matcher(pattern)
 
 
@@ -91,5 +91,5 @@ def test_a_searcher_that_was_killed_is_told_as_such() -> None:
     (pid,) = searchers() - before
     os.kill(pid, 9)
     eventually(lambda: not alive(pid))
-    with pytest.raises(EngineError, match="the search ended early"):
+    with pytest.raises(RegattaError, match="the search ended early"):
         matcher.matches(["a"])

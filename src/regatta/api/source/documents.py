@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regatta.api.checks.suggestions import closest, listed, shown, shown_key
+from regatta.api.errors import InvalidJob
 from regatta.api.job import API_VERSION, GROUP, KIND
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.problems import Problem
 from regatta.api.source.companions import (
     Companions,
     PersistentVolume,

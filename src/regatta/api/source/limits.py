@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.errors import InvalidJob
+from regatta.api.problems import Problem
 from regatta.api.source.paths import join
 
 MAX_BYTES = 1024 * 1024

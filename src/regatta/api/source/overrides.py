@@ -11,7 +11,8 @@ from typing import Any
 
 from regatta.api.checks.names import about_variable
 from regatta.api.checks.suggestions import did_you_mean, listed, shown, shown_key
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.errors import InvalidJob
+from regatta.api.problems import Problem
 from regatta.api.source.limits import MAX_DEPTH
 from regatta.api.source.paths import Step, join, join_all, split
 from regatta.api.source.yaml import read_value

@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 import yaml
 
 from regatta.api.checks.suggestions import shown_key
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.errors import InvalidJob
+from regatta.api.problems import Problem
 from regatta.api.source.limits import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from regatta.api.source.paths import join
 

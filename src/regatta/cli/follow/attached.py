@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from regatta.api.errors import NotPossible, RegattaError
 from regatta.api.job import Job, Phase
 from regatta.cli.follow.status_line import Screen, status_text
 from regatta.cli.follow.streams import follow_job
@@ -21,8 +22,7 @@ from regatta.cli.show.log_printer import LogPrinter
 from regatta.cli.show.overview import left_running, summary_lines
 from regatta.cli.show.rows import handle, phase_of
 from regatta.cli.show.times import now
-from regatta.client.errors import Refused
-from regatta.engines.base import EngineError, LogQuery, NotPossible
+from regatta.engines.base import LogQuery
 from regatta.engines.streams import Gone, Lines, Lost, Remark
 
 #: How long a detached command stays to see a second Ctrl-C.
@@ -114,7 +114,7 @@ class Attached:
         self._screen.print([f"Stopping job {name}."])
         try:
             self._settings.connect().stop(self._job.namespace, name)
-        except (Refused, EngineError) as refused:
+        except RegattaError as refused:
             # It has ended in the meantime, and that is what the stream tells next.
             if refused.code != NotPossible.code:
                 raise

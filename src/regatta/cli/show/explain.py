@@ -7,12 +7,11 @@ import re
 import sys
 from collections.abc import Iterable
 
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.errors import RegattaError
+from regatta.api.problems import Problem
 from regatta.cli.outcomes import Exit, Stop, report
 from regatta.cli.settings import Settings
 from regatta.cli.show.ansi import Paint, wants_colour
-from regatta.client.errors import ClientError
-from regatta.engines.base import EngineError
 
 #: Set, it shows the traceback of what was not expected.
 TRACEBACK = "REGATTA_TRACEBACK"
@@ -20,7 +19,7 @@ TRACEBACK = "REGATTA_TRACEBACK"
 _NO_TEXT = r"[\udc80-\udcff]"
 
 
-def explain(error: Stop | ClientError | EngineError | InvalidJob, settings: Settings) -> int:
+def explain(error: Stop | RegattaError, settings: Settings) -> int:
     found = report(error)
     paint = _paint(settings)
     if found.message:

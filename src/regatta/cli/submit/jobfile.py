@@ -16,11 +16,11 @@ from typing import IO, Any
 
 import click
 
+from regatta.api.errors import Unanswered
 from regatta.api.source.limits import MAX_BYTES
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
 from regatta.cli.show.explain import show_problems
-from regatta.client.errors import Unanswered
 from regatta.engines.base import Accepted, Submission
 from regatta.engines.local.replicas.variables import inherited
 

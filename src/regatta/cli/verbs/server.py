@@ -54,7 +54,7 @@ def stop(settings: Settings) -> Exit:
 @pass_settings
 def status(settings: Settings, output: str | None) -> Exit:
     """Show whether the server runs, and where its files are."""
-    from regatta.client.errors import ServerUnreachable
+    from regatta.api.errors import ServerUnreachable
     from regatta.daemon.connection import local_files
 
     files = local_files()

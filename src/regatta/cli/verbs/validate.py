@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.errors import InvalidJob
+from regatta.api.problems import Problem
 from regatta.cli.outcomes import Exit, Stop, invalid_message
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.explain import show_problems
@@ -62,7 +63,7 @@ def _check(file: str, strict: bool, overrides: dict[str, Any]) -> tuple[bool, li
         text, source, _ = read_job_file(file)
         loaded = load_job(text, source=source, strict=strict, **overrides)
     except InvalidJob as invalid:
-        return False, invalid.problems, ""
+        return False, list(invalid.problems), ""
     except Stop as unread:  # the other files have results all the same
         return False, [Problem("", f"{unread.message}. {unread.hint}")], ""
     spec = loaded.job.spec

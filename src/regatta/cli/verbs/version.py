@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from regatta import __version__
+from regatta.api.errors import RegattaError, ServerHangs
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import dump, output_option
-from regatta.client.errors import ClientError, ServerHangs
 
 
 @verb("version")
@@ -23,7 +23,7 @@ def command(settings: Settings, output: str | None) -> Exit:
         server = settings.connect_server(start=False).server().version
     except ServerHangs:
         raise
-    except ClientError:
+    except RegattaError:
         server = None
     if output:
         print(dump({"client": __version__, "server": server}, output))

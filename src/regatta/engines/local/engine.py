@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from regatta.api.errors import DiskFull, NotPossible
 from regatta.api.job import Job
 from regatta.controller.plan import Event
 from regatta.engines.base import (
@@ -22,7 +23,6 @@ from regatta.engines.base import (
     LogBatch,
     LogQuery,
     MachineView,
-    NotPossible,
     PodView,
     Preview,
     Submission,
@@ -54,7 +54,6 @@ from regatta.engines.local.scheduling.binding import (
 from regatta.engines.local.scheduling.ledger import places_needed
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.store.database import Store
-from regatta.engines.local.store.disk_full import DiskFull
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord, PodRecord, Reservation
 from regatta.engines.local.store.writes import Transaction

@@ -13,25 +13,13 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.engines.base import EngineError
+from regatta.api.errors import EngineIsRunning, HomeRefused
 
 #: File systems on which SQLite's write-ahead log and flock are not safe across hosts.
 NETWORK_FILE_SYSTEMS = (
     *("nfs", "cifs", "smb", "9p", "lustre", "ceph", "glusterfs", "afs", "beegfs", "gpfs"),
     *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.juicefs", "fuse.rclone"),
 )
-
-
-class HomeRefused(EngineError):
-    """The state folder is in a place where state would not be safe."""
-
-    code, status = "HomeRefused", 500
-
-
-class EngineIsRunning(EngineError):
-    """Another engine already works on this home."""
-
-    code, status = "EngineIsRunning", 409
 
 
 @dataclass(frozen=True, slots=True)

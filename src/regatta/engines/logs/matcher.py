@@ -17,17 +17,11 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-from regatta.engines.base import EngineError
+from regatta.api.errors import PatternTooSlow, RegattaError
 
 #: Of processor time, for one list of lines; a busy machine refuses no pattern.
 SECONDS = 5.0
 SCRIPT = str(Path(__file__).with_name("matcher_process.py"))
-
-
-class PatternTooSlow(EngineError):
-    """The search was given up."""
-
-    code, status = "PatternTooSlow", 422
 
 
 class Matcher:
@@ -35,11 +29,11 @@ class Matcher:
     matcher itself."""
 
     def __init__(self, pattern: str, seconds: float | None = None) -> None:
-        """Raises EngineError for what is no regular expression."""
+        """Raises RegattaError for what is no regular expression."""
         try:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            raise EngineError(
+            raise RegattaError(
                 f"grep: {pattern!r} is not a regular expression ({error}); "
                 "write a backslash before characters such as ( [ * to mean them as they are"
             ) from None
@@ -84,7 +78,7 @@ class Matcher:
         marshal.dump(self._pattern, process.stdin)
         return process
 
-    def _gave_up(self, process: subprocess.Popen[bytes]) -> EngineError:
+    def _gave_up(self, process: subprocess.Popen[bytes]) -> RegattaError:
         code = process.wait()
         self.close()
         if code == -signal.SIGPROF:
@@ -92,7 +86,7 @@ class Matcher:
                 f"grep: the pattern {self._pattern!r} takes too long on a line; simplify it "
                 "(one repetition inside another, as in (a+)+, is what takes long)"
             )
-        return EngineError(f"grep: the search ended early (exit status {code}); try it again")
+        return RegattaError(f"grep: the search ended early (exit status {code}); try it again")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

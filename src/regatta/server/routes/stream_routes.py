@@ -12,7 +12,8 @@ from fastapi import APIRouter, Header, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from regatta.engines.base import Engine, EngineError, LogQuery
+from regatta.api.errors import BadRequest, RegattaError
+from regatta.engines.base import Engine, LogQuery
 from regatta.server.responses import items
 from regatta.server.routes.job_routes import JOB
 from regatta.server.streams import sse
@@ -23,10 +24,6 @@ from regatta.server.streams.sources import follow_status, log_lines, watch_jobs
 log = logging.getLogger(__name__)
 
 LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
-
-
-class BadQuery(EngineError):
-    code = "BadRequest"
 
 
 def stream_routes(engine: Engine, changes: Changes) -> APIRouter:
@@ -105,7 +102,7 @@ async def _ended(
     try:
         async for chunk in source:
             yield chunk
-    except EngineError as refused:
+    except RegattaError as refused:
         yield sse.event("error", {"code": refused.code, "message": str(refused)})
         return
     except Exception as broken:
@@ -135,5 +132,5 @@ async def _events(
 
 def _event_id(text: str) -> int:
     if not text.isdigit():
-        raise BadQuery(f"Last-Event-ID is {text!r}; it must be the id of an event, a number")
+        raise BadRequest(f"Last-Event-ID is {text!r}; it must be the id of an event, a number")
     return int(text)

@@ -6,11 +6,7 @@ rotation); a stream of many pods carries them all: `uid=run:segment:offset;uid=.
 
 from __future__ import annotations
 
-from regatta.engines.base import EngineError
-
-
-class BadPosition(EngineError):
-    code = "BadRequest"
+from regatta.api.errors import BadRequest
 
 
 def encode_position(after: dict[str, str]) -> str:
@@ -22,7 +18,7 @@ def decode_position(text: str) -> dict[str, str]:
     for part in filter(None, text.split(";")):
         uid, found, position = part.partition("=")
         if not found or not uid or not position:
-            raise BadPosition(
+            raise BadRequest(
                 f"Last-Event-ID: {part[:80]!r} is no log position; send the id of the last "
                 "event as it came, or none to begin at the start"
             )

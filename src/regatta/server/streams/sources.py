@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 from starlette.concurrency import run_in_threadpool
 
+from regatta.api.errors import JobNotFound
 from regatta.api.job import Job, document
-from regatta.engines.base import Engine, JobNotFound, LogBatch
+from regatta.engines.base import Engine, LogBatch
 from regatta.server.streams import sse
 from regatta.server.streams.changes import Changes
 from regatta.server.streams.positions import encode_position

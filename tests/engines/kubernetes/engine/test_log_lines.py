@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from regatta.engines.base import EngineError, LogLine, LogQuery
+from regatta.api.errors import RegattaError
+from regatta.engines.base import LogLine, LogQuery
 from regatta.engines.kubernetes.engine.log_lines import (
     LONGEST_LINE,
     Place,
@@ -97,5 +98,5 @@ def test_lines_before_the_time_asked_for_are_passed_over() -> None:
 
 
 def test_a_bad_pattern_says_what_to_write() -> None:
-    with pytest.raises(EngineError, match="put a backslash before"):
+    with pytest.raises(RegattaError, match="put a backslash before"):
         Wanted(LogQuery(grep="("))

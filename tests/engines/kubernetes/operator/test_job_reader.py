@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from regatta.api.problems import InvalidJob
+from regatta.api.errors import InvalidJob
 from regatta.controller.plan import Instant, NewPod
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from regatta.api.problems import InvalidJob
+from regatta.api.errors import InvalidJob
 from regatta.engines.local.replicas.build import (
     ANYWHERE,
     PROGRESS_PATH,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import BadSetting
 from regatta.engines.local.scheduling.machine import (
     POD_CAPACITY,
-    BadSetting,
     find_machine,
     usable_cpus,
     usable_memory,

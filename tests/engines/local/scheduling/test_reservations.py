@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regatta.api.errors import NoPorts
 from regatta.engines.local.replicas.runspec import port_hold
 from regatta.engines.local.scheduling.reservations import (
     ADDRESSES,
     BLOCKS,
-    NoPorts,
     address_of,
     block_is_free,
     block_of,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import BrokenDatabase, DiskFull, NewerDatabase
 from regatta.api.job import (
     CleanPodPolicy,
     Job,
@@ -22,8 +23,7 @@ from regatta.api.job import (
 )
 from regatta.controller.plan import Event, NewEnvironment, NewPod
 from regatta.controller.world import Exit, PodPhase
-from regatta.engines.local.store.database import BrokenDatabase, NewerDatabase, Store
-from regatta.engines.local.store.disk_full import DiskFull
+from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.store.writes import EVENTS_PER_JOB, Transaction
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import DiskFull
 from regatta.api.job import Phase
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
-from regatta.engines.local.store.disk_full import RESERVE_BYTES, DiskFull
+from regatta.engines.local.store.disk_full import RESERVE_BYTES
 from tests.engines.local.jobs import a_job, eventually, submit, wait_for, wait_until_quiet
 from tests.engines.local.runs import CAN_MOUNT
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.base import EngineError, LogQuery
+from regatta.api.errors import RegattaError
+from regatta.engines.base import LogQuery
 from regatta.engines.local.logs.reader import LogReader, PodLog
 from regatta.engines.local.replicas.runspec import LogLimits
 from regatta.engines.local.replicas.runtime import SUPERVISOR, RunPhase, Runtime
@@ -198,12 +199,12 @@ def test_grep_chooses_lines(counted: Pod, query: dict[str, object], lines: list[
 
 
 def test_a_bad_pattern_says_what_is_wrong() -> None:
-    with pytest.raises(EngineError, match=r"not a regular expression.*backslash"):
+    with pytest.raises(RegattaError, match=r"not a regular expression.*backslash"):
         LogReader(LogQuery(grep="loss ("))
 
 
 def test_a_bad_position_says_what_is_right() -> None:
-    with pytest.raises(EngineError, match="run:segment:offset"):
+    with pytest.raises(RegattaError, match="run:segment:offset"):
         LogReader(LogQuery(after={"uid": "yesterday"}))
 
 

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from regatta.api.errors import NoCluster
 from regatta.api.job import Job
 from regatta.controller.plan import Instant
 from regatta.engines.base import Accepted, EventView, LogQuery, PodView, Preview, Submission
@@ -23,7 +24,6 @@ from regatta.engines.kubernetes.engine.follow import Follower
 from regatta.engines.kubernetes.engine.logs import Update
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
 from regatta.engines.kubernetes.engine.reading import read_job
-from regatta.engines.kubernetes.engine.refusals import NoCluster
 from regatta.engines.streams import Gone, Lost, Synced
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others

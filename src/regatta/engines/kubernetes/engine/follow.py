@@ -16,9 +16,10 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
+from regatta.api.errors import NotPossible
 from regatta.api.job import Job
 from regatta.controller import labels
-from regatta.engines.base import LogLine, LogQuery, NotPossible
+from regatta.engines.base import LogLine, LogQuery
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError, Unreachable

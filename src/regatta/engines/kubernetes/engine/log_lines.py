@@ -6,7 +6,8 @@ import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from regatta.engines.base import EngineError, LogLine, LogQuery
+from regatta.api.errors import RegattaError
+from regatta.engines.base import LogLine, LogQuery
 
 #: The kubelet does not say which stream a line came from.
 STREAM = "stdout"
@@ -27,7 +28,7 @@ class Wanted:
         try:
             self._pattern = None if query.grep is None else re.compile(query.grep)
         except re.error as wrong:
-            raise EngineError(
+            raise RegattaError(
                 f"grep: {query.grep!r} is not a regular expression ({wrong}); "
                 "put a backslash before characters that are meant literally"
             ) from wrong

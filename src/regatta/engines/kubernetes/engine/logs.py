@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AsyncExitStack, aclosing
 
+from regatta.api.errors import NotPossible
 from regatta.api.job import Job
 from regatta.controller.observe import pod_name, size_in_effect
-from regatta.engines.base import LogLine, LogQuery, NotPossible
+from regatta.engines.base import LogLine, LogQuery
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import re
 
-from regatta.api.problems import InvalidJob, Problem
-from regatta.engines.base import EngineError
+from regatta.api.errors import (
+    ClusterRefused,
+    ClusterUnreachable,
+    InvalidJob,
+    NoCluster,
+    NotAllowed,
+    NotInstalled,
+    NotSignedIn,
+    RegattaError,
+)
+from regatta.api.problems import Problem
 from regatta.engines.kubernetes.access.config import ClusterAccess
 from regatta.engines.kubernetes.api.errors import ApiError, ConfigError, KubeError, Unreachable
 
@@ -15,34 +24,6 @@ _NO_RIGHT = re.compile(
     r'User "(?P<who>[^"]*)" cannot (?P<verb>\S+) resource "(?P<what>[^"]*)"'
     r'(?: in API group "[^"]*")?(?: in the namespace "(?P<where>[^"]*)"| at the cluster scope)?'
 )
-
-
-class NoCluster(EngineError):
-    """How to reach a cluster, or as whom, is not settled."""
-
-    code, status = "NoCluster", 400
-
-
-class ClusterUnreachable(EngineError):
-    code, status = "ClusterUnreachable", 503
-
-
-class NotSignedIn(EngineError):
-    code, status = "NotSignedIn", 401
-
-
-class NotAllowed(EngineError):
-    code, status = "NotAllowed", 403
-
-
-class NotInstalled(EngineError):
-    code, status = "NotInstalled", 404
-
-
-class ClusterRefused(EngineError):
-    """Any other no: an admission rule, a quota, a conflict."""
-
-    code, status = "ClusterRefused", 422
 
 
 def explained(trouble: KubeError, access: ClusterAccess) -> Exception:
@@ -87,7 +68,7 @@ def _refused(error: ApiError, access: ClusterAccess) -> Exception:
     return ClusterRefused(f"the cluster refused it: {said} ({error.status} {error.reason})")
 
 
-def _forbidden(said: str) -> EngineError:
+def _forbidden(said: str) -> RegattaError:
     found = _NO_RIGHT.search(said)
     if found is None:  # a quota, or an admission rule
         return ClusterRefused(f"the cluster refused it: {said}")

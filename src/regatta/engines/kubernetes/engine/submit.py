@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
+from regatta.api.errors import ClusterRefused, NotPossible
 from regatta.api.job import Job
 from regatta.api.load import Loaded, load_job
 from regatta.api.problems import Problem
-from regatta.engines.base import Accepted, NotPossible, Submission
+from regatta.engines.base import Accepted, Submission
 from regatta.engines.changing import name_is_taken
 from regatta.engines.kubernetes.api.answers import Answer
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
@@ -20,7 +21,7 @@ from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, Resource
 from regatta.engines.kubernetes.engine.cluster_advice import advise
 from regatta.engines.kubernetes.engine.find import find_job, until_gone
 from regatta.engines.kubernetes.engine.reading import read_job
-from regatta.engines.kubernetes.engine.refusals import ClusterRefused, plain_words
+from regatta.engines.kubernetes.engine.refusals import plain_words
 
 #: How long the former holder of a name may take to go.
 ROOM_SECONDS = 60.0

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from regatta.api.errors import InvalidJob
 from regatta.api.job import (
     API_VERSION,
     KIND,
@@ -25,7 +26,6 @@ from regatta.api.job import (
     RunPolicy,
     document,
 )
-from regatta.api.problems import InvalidJob
 from regatta.controller import labels
 from regatta.engines.kubernetes.api.models import JobDocument
 from regatta.engines.kubernetes.objects.stored import job_metadata, read_spec, read_status

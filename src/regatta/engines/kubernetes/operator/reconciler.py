@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from regatta.api.errors import InvalidJob
 from regatta.api.job import Condition, Job, JobSpec, JobStatus, Mode, Phase
-from regatta.api.problems import InvalidJob
 from regatta.controller.plan import Event, Instant, Plan
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes.api.client import KubeClient

@@ -9,7 +9,8 @@ from itertools import dropwhile
 
 from msgspec.structs import replace
 
-from regatta.engines.base import LogBatch, LogQuery, NotPossible
+from regatta.api.errors import NotPossible
+from regatta.engines.base import LogBatch, LogQuery
 from regatta.engines.local.home import Home
 from regatta.engines.local.logs.reader import LogReader, PodLog
 from regatta.engines.local.store.database import Store

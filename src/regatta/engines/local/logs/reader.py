@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from regatta.engines.base import EngineError, LogBatch, LogLine, LogQuery
+from regatta.api.errors import RegattaError
+from regatta.engines.base import LogBatch, LogLine, LogQuery
 from regatta.engines.local.logs.log_files import (
     Position,
     Record,
@@ -67,7 +68,7 @@ class LogReader:
     up; call it again for what came since. Pods may be added at any time."""
 
     def __init__(self, query: LogQuery) -> None:
-        """Raises EngineError for a bad regular expression or position."""
+        """Raises RegattaError for a bad regular expression or position."""
         self._query = query
         self._cursors: list[_Cursor] = []
         self._begun = False
@@ -217,7 +218,7 @@ def _parse(uid: str, text: str) -> Position:
     try:
         return Position.parse(text)
     except ValueError:
-        raise EngineError(
+        raise RegattaError(
             f"after[{uid}]: {text!r} is no position in a log; "
             "pass on what a batch said in `after` (run:segment:offset)"
         ) from None

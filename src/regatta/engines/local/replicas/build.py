@@ -16,7 +16,8 @@ import msgspec
 
 import regatta._inject
 from regatta.api import quantity
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.errors import InvalidJob
+from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.engines.local.replicas import containers
 from regatta.engines.local.replicas.runspec import (

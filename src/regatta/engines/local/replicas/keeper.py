@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from regatta.api.problems import InvalidJob
+from regatta.api.errors import InvalidJob
 from regatta.controller.world import Exit
 from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime

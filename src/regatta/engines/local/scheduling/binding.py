@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import Iterable
 from enum import Enum, auto
 
+from regatta.api.errors import NoPorts
 from regatta.controller.observe import ordinal_of
 from regatta.engines.local.scheduling.ledger import Ledger, need_of, places_needed
 from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.scheduling.reservations import (
     ADDRESSES,
     BLOCKS,
-    NoPorts,
     extend,
     gpu_is_free,
     place,

@@ -14,20 +14,14 @@ from typing import TypeVar
 
 import msgspec
 
+from regatta.api.errors import BadSetting
 from regatta.api.quantity import parse_cpu, parse_memory
-from regatta.engines.base import EngineError
 from regatta.engines.local.scheduling.scheduler import Need
 
 N = TypeVar("N", int, float)
 
 #: As many as a Kubernetes node takes by default.
 POD_CAPACITY = 110
-
-
-class BadSetting(EngineError):
-    """An environment variable of the server says something that is no amount."""
-
-    code, status = "BadSetting", 500
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

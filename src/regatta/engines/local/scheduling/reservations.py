@@ -11,8 +11,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterable, Sequence
 
+from regatta.api.errors import NoPorts
 from regatta.controller.world import PORTS_PER_REPLICA, Ports
-from regatta.engines.base import EngineError
 from regatta.engines.local.replicas.runspec import gpu_hold, port_hold
 from regatta.engines.local.store.records import Reservation
 
@@ -26,12 +26,6 @@ ADDRESSES = (1 << 14) * _PER_NET
 Probe = Callable[[int], bool]
 
 BEGINNING = Reservation(0, 0, 0)
-
-
-class NoPorts(EngineError):
-    """Every port block is reserved or taken."""
-
-    code, status = "NoPorts", 503
 
 
 def address_of(number: int) -> str:

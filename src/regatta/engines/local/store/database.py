@@ -16,24 +16,12 @@ from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
-from regatta.engines.base import EngineError
+from regatta.api.errors import BrokenDatabase, NewerDatabase
 from regatta.engines.local.store.disk_full import Reserve, telling_a_full_disk
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.writes import Transaction
 
 BUSY_TIMEOUT_MS = 10_000
-
-
-class NewerDatabase(EngineError):
-    """The state was written by a later release than this one."""
-
-    code, status = "NewerDatabase", 500
-
-
-class BrokenDatabase(EngineError):
-    """The file is there, and SQLite cannot read it."""
-
-    code, status = "BrokenDatabase", 500
 
 
 class Store:

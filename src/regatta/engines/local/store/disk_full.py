@@ -13,15 +13,9 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from regatta.engines.base import EngineError
+from regatta.api.errors import DiskFull
 
 RESERVE_BYTES = 1024 * 1024
-
-
-class DiskFull(EngineError):
-    """Nothing was changed."""
-
-    code, status = "DiskFull", 507
 
 
 @contextlib.contextmanager

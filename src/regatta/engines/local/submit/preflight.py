@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
+from regatta.api.errors import PreflightFailed
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
-from regatta.engines.base import PreflightFailed
 from regatta.engines.local.replicas.runspec import Process, RunSpec
 from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
 

@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from regatta.api.errors import NeverFits
 from regatta.api.job import Job, JobSpec, RoleSpec
 from regatta.api.load import load_job
 from regatta.api.problems import Problem
 from regatta.api.quantity import GPU
 from regatta.api.source.companions import Companions
 from regatta.controller.plan import Instant
-from regatta.engines.base import NeverFits, Preview, Submission
+from regatta.engines.base import Preview, Submission
 from regatta.engines.local.replicas.build import list_ignored
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine

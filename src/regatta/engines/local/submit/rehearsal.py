@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from regatta.api.errors import InvalidJob
 from regatta.api.job import Job
-from regatta.api.problems import InvalidJob, Problem
+from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.controller.observe import ordinal_of
 from regatta.controller.plan import Instant, NewEnvironment, NewPod
