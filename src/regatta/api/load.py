@@ -43,11 +43,14 @@ def load_job(
     strict: bool = False,
     name: str | None = None,
     namespace: str | None = None,
+    home_namespace: str | None = None,
     env: Mapping[str, str] = {},
     sets: Sequence[str] = (),
     volumes: Mapping[str, str] = {},
 ) -> Loaded:
     """Read a job file: one PaddleJob and, if there are any, its companions.
+
+    `namespace` goes before the file's own, `home_namespace` is for a file that has none.
 
     1. The text becomes documents (`yaml_reader`), the documents a job and companions (`documents`).
     2. The command line changes the job's document (`overrides`).
@@ -59,6 +62,8 @@ def load_job(
     document = copy.deepcopy(found.job.value)
     check_plain(document)
     written = _identity(document)
+    if namespace is None and not _names_namespace(document):
+        namespace = home_namespace
     changed, problems = overrides.apply(
         document, name=name, namespace=namespace, env=env, sets=sets, volumes=volumes
     )
@@ -136,6 +141,11 @@ def _with_line(problem: Problem, marks: dict[str, Mark]) -> Problem:
         if path in marks:
             return replace(problem, line=marks[path].line or None)
     return problem
+
+
+def _names_namespace(document: dict[str, Any]) -> bool:
+    metadata = document.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("namespace") is not None
 
 
 def _identity(document: dict[str, Any]) -> tuple[object, object]:

@@ -17,8 +17,7 @@ from regatta.api.job import Job, decode_job
 from regatta.client.client import Client
 from regatta.client.event_stream import ServerEvent
 from regatta.client.http import refused
-from regatta.engines.base import EventView, LogLine, LogQuery
-from regatta.engines.streams import Gone, Lines, Lost, Synced
+from regatta.engines.base import EventView, Gone, LogLine, LogQuery, Lost, Synced
 
 #: How long a stream tries to find its server again before it gives up.
 PATIENCE_SECONDS = 60.0

@@ -79,6 +79,11 @@ class Ports(msgspec.Struct, frozen=True):
         return self.base + self.stride * ordinal + self.role_stride * role
 
 
+def port_block(first: int) -> tuple[int, int]:
+    """First and last of a replica's ports."""
+    return first, first + PORTS_PER_REPLICA - 1
+
+
 class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A gang as a scheduler of the cluster knows it."""
 

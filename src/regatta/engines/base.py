@@ -1,20 +1,29 @@
-"""The protocol between doors and engines. A door only ever reads what an engine keeps."""
+"""The one contract between doors and engines.
+
+A door (the command, a server's routes, a program) speaks to an `Engine` and does not know who
+answers: the processes of this machine, a Kubernetes cluster, or a Regatta server over HTTP. All
+that crosses is here: what is asked, what is answered and what streams carry. Refusals are those of
+`regatta.api.errors`. `engines/blocking.py` is the same for callers that block.
+"""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from regatta.api.job import Job
 from regatta.api.problems import Problem
 
+# Handing a job in
 
-class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it came through a door: the text, what the door changed, and where it was said."""
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is to run: a file's text and what the door changes in it. It says nothing of where it
+    was said, so it means the same on every engine."""
 
     #: The YAML or JSON text of the file, perhaps several documents.
     text: str
@@ -22,30 +31,40 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     source: str = "-"
     name: str | None = None
     namespace: str | None = None
-    #: `--env K=V` for every replica, `--set path=value`, `--volume name=dir`.
+    #: `--env K=V` for every replica, and `--set path=value`.
     env: dict[str, str] = {}
     sets: tuple[str, ...] = ()
-    volumes: dict[str, str] = {}
     #: Unknown fields in pod templates are errors.
     strict: bool = False
     #: Replace a job of the same name even while it is live.
     replace: bool = False
+    #: A submission that is sent again with the key of one that arrived is that one.
+    key: str = ""
+
+
+class Shell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where a submission was said: the machine of its author, which only an engine of that same
+    machine can make use of. Others refuse it (`ShellRefused`)."""
+
+    directory: str = "/"
+    #: The short list of variables that a replica inherits.
+    environment: dict[str, str] = {}
+    #: What `python` means; None: the first of the PATH above.
+    python: str | None = None
+    #: none (plain processes), docker or podman.
+    runtime: Literal["none", "docker", "podman"] = "none"
+    #: Directories of this machine for volumes of the job, by their names.
+    volumes: dict[str, str] = {}
     #: Run a job that asks for GPUs on a machine without any.
     no_gpu: bool = False
     #: Skip the checks that need the training environment.
     no_preflight: bool = False
-    #: The submitting shell: working directory, the short list of variables, the interpreter.
-    directory: str = "/"
-    shell: dict[str, str] = {}
-    python: str | None = None
-    #: none (processes of this machine), docker or podman.
-    runtime: str = "none"
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     job: Job
     warnings: tuple[Problem, ...] = ()
-    #: The uid of the finished job of this name that made room, if any.
+    #: The uid of the job of this name that made room, if any.
     replaced: str = ""
 
 
@@ -53,14 +72,28 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What a submission would create, exactly, and nothing created."""
 
     job: Job
-    warnings: tuple[Problem, ...]
-    #: Pod and ConfigMap manifests in creation order.
-    objects: tuple[dict[str, Any], ...]
+    warnings: tuple[Problem, ...] = ()
+    #: In creation order.
+    objects: tuple[dict[str, Any], ...] = ()
     #: Per pod name: the environment its first container would see, and its port block.
-    environment: dict[str, dict[str, str]]
-    ports: dict[str, tuple[int, int]]
+    environment: dict[str, dict[str, str]] = {}
+    ports: dict[str, tuple[int, int]] = {}
     #: What a person should know: that addresses are the next free ones, what is ignored.
     notes: tuple[str, ...] = ()
+
+
+# What there is
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an engine says of itself, so that no door needs to ask which one it is."""
+
+    #: local or kubernetes: who runs the jobs in the end.
+    engine: str = "local"
+    #: Where jobs are when nobody says where.
+    namespace: str = "default"
+    #: Whether a `Shell` means something to it.
+    takes_shell: bool = True
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -93,6 +126,7 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    #: Grows with time; what to go on from.
     id: int
     at: datetime
     type: str
@@ -100,6 +134,50 @@ class EventView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     message: str
     job: str
     namespace: str
+
+
+class NodeView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What one machine has, what jobs hold of it, and what is in use where that is measured."""
+
+    name: str
+    ready: bool = True
+    cpus: float
+    cpus_held: float
+    cpus_used: float | None = None
+    memory_bytes: int
+    memory_held: int
+    memory_used: int | None = None
+    gpus: int
+    gpus_held: int
+    pods: int
+    pods_held: int
+
+
+class ReplicaUse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A replica that holds something now: what it asks for, and what it really uses."""
+
+    namespace: str
+    job: str
+    replica: str
+    state: str
+    node: str = ""
+    cpus: float
+    memory_bytes: int
+    gpus: int
+    #: Which ones, where that is known.
+    gpu_ids: tuple[str, ...] = ()
+    cpus_used: float | None = None
+    memory_used: int | None = None
+
+
+class Capacity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    nodes: tuple[NodeView, ...] = ()
+    replicas: tuple[ReplicaUse, ...] = ()
+    #: What could not be looked at, and why.
+    notes: tuple[str, ...] = ()
+
+
+# Logs
 
 
 class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,76 +188,145 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     tail: int | None = None
     grep: str | None = None
-    follow: bool = False
     #: Resume positions, per pod uid, as a LogBatch gave them.
     after: dict[str, str] = {}
 
 
 class LogLine(msgspec.Struct, frozen=True, array_like=True):
     pod: str  # `worker-0`: role and index
-    at: str  # RFC 3339
+    at: str  # RFC 3339, in UTC with nine digits: text compares as time does
     stream: str  # stdout, stderr
     text: str
 
 
 class LogBatch(msgspec.Struct, frozen=True):
     lines: tuple[LogLine, ...]
-    #: Where to go on from, per pod uid: `run:segment:offset`.
-    after: dict[str, str]
+    #: Where to go on from, per pod uid. Only the engine that wrote it can read it.
+    after: dict[str, str] = {}
 
 
-class MachineView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the machine has, what jobs hold of it, and what is in use right now."""
+# What comes along streams, besides log batches, events and jobs
 
-    cpus: float
-    cpus_held: float
-    cpu_percent: float
-    memory_bytes: int
-    memory_held: int
-    memory_used: int
-    gpus: tuple[str, ...]
-    gpus_held: int
-    pods: int
-    pods_held: int
+
+class Remark(NamedTuple):
+    """Something a person should know about the stream itself, such as a log that is gone."""
+
+    text: str
+
+
+class Gone(NamedTuple):
+    """The job is no more: deleted, or its time to live is over."""
+
+    namespace: str
+    name: str
+
+
+class Synced(NamedTuple):
+    """Everything that was there when the watch began has been told."""
+
+
+class Lost(NamedTuple):
+    """The other end is away; the stream looks for it."""
+
+    why: str
+
+
+LogUpdate = LogBatch | Remark
+JobUpdate = LogBatch | Remark | Job | Gone | Lost
+WatchUpdate = Job | Gone | Synced | Lost
 
 
 class Engine(Protocol):
-    def submit(self, submission: Submission) -> Accepted: ...
+    """Every call may raise a `RegattaError`; so may a stream, at its first item or later.
 
-    def preview(self, submission: Submission) -> Preview: ...
+    A stream is an asynchronous generator: whoever leaves it early closes it (`aclosing`).
+    """
 
-    def get(self, namespace: str, name: str) -> Job: ...
+    async def traits(self) -> Traits: ...
 
-    def list(self, namespace: str | None) -> list[Job]: ...
+    async def version(self) -> str:
+        """Of what answers: the server, or the cluster."""
+        ...
 
-    def stop(self, namespace: str, name: str) -> Job:
+    async def close(self) -> None:
+        """Let go. Jobs run on."""
+        ...
+
+    # Jobs
+
+    async def submit(self, submission: Submission, shell: Shell | None = None) -> Accepted:
+        """Acknowledged means kept. Sent again with the same `key`, it is the same submit: the job
+        that it made is answered, whatever became of it meanwhile."""
+        ...
+
+    async def preview(
+        self, submission: Submission, shell: Shell | None = None, *, stored: bool = False
+    ) -> Preview:
+        """Nothing is created. `stored`: only what would be stored, as whoever stores it says."""
+        ...
+
+    async def get(self, namespace: str, name: str) -> Job: ...
+
+    async def list(self, namespace: str | None = None) -> list[Job]:
+        """Oldest first; of all namespaces when none is named."""
+        ...
+
+    async def stop(self, namespace: str, name: str) -> Job:
         """Abort a live job; end the servers that a finished one left running."""
         ...
 
-    def delete(self, namespace: str, name: str) -> None: ...
+    async def delete(self, namespace: str, name: str) -> None: ...
 
-    def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job: ...
+    async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job: ...
 
-    def suspend(self, namespace: str, name: str) -> Job: ...
+    async def suspend(self, namespace: str, name: str) -> Job: ...
 
-    def resume(self, namespace: str, name: str) -> Job: ...
+    async def resume(self, namespace: str, name: str) -> Job: ...
 
-    def pods(self, namespace: str, name: str) -> builtins.list[PodView]: ...
+    # What happened to them
 
-    def events(
+    async def pods(self, namespace: str, name: str) -> builtins.list[PodView]: ...
+
+    async def events(
         self, namespace: str | None, name: str | None, after: int = 0
-    ) -> builtins.list[EventView]: ...
+    ) -> builtins.list[EventView]:
+        """In order; those after the event with that id."""
+        ...
 
-    def logs(self, namespace: str, name: str, query: LogQuery) -> Iterator[LogBatch]:
-        """1. Lines of one pod come in order; pods interleave by time within a batch.
-        2. With `follow`, ends only when the job is final (or gone) and every log is drained;
-           an empty batch is yielded at least every second, so that a caller can notice a hang-up.
-        3. `after` of any batch resumes without loss or repetition, across rotation and restarts.
+    async def capacity(self, namespace: str | None = None) -> Capacity:
+        """All nodes, and the replicas that run in this namespace (None: in all)."""
+        ...
+
+    # Streams
+
+    def logs(self, namespace: str, name: str, query: LogQuery) -> AsyncGenerator[LogUpdate, None]:
+        """What was written so far. Lines of one pod come in order; pods interleave by time within
+        a batch."""
+        ...
+
+    def follow(
+        self, namespace: str, name: str, query: LogQuery, *, status: bool = True
+    ) -> AsyncGenerator[JobUpdate, None]:
+        """1. Lines as `logs` gives them, then as they are written; with `status` also the job, now
+           and whenever it changed.
+        2. Ends when the job is final (or gone) and every log is drained; its last word is then the
+           job as it ended, or `Gone`. Servers that run on on purpose do not hold it.
+        3. `after` of any batch, in another query, resumes without loss or repetition: across
+           rotation, restarts and a broken connection.
+        4. `Lost` is told once when the other end is away; it is looked for, and the stream goes on.
         """
         ...
 
-    def machine(self) -> MachineView: ...
+    def watch(
+        self, namespace: str | None = None, name: str | None = None
+    ) -> AsyncGenerator[WatchUpdate, None]:
+        """Every matching job as it is now, oldest first, `Synced`, then each one again when it
+        changed and `Gone` when it is no more. Has no end. A change costs what changed, however
+        many jobs there are."""
+        ...
 
-    def wait_for_change(self, version: int, timeout: float) -> int:
-        """Block until any job, pod or event changed after `version`; the new version."""
+    def follow_events(
+        self, namespace: str | None = None, name: str | None = None, after: int = 0
+    ) -> AsyncGenerator[EventView | Lost, None]:
+        """Events from the first one kept (or after that id), then as they happen. Has no end."""
         ...

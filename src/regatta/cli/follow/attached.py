@@ -22,8 +22,7 @@ from regatta.cli.show.log_printer import LogPrinter
 from regatta.cli.show.overview import left_running, summary_lines
 from regatta.cli.show.rows import handle, phase_of
 from regatta.cli.show.times import now
-from regatta.engines.base import LogQuery
-from regatta.engines.streams import Gone, Lines, Lost, Remark
+from regatta.engines.base import Gone, LogQuery, Lost, Remark
 
 #: How long a detached command stays to see a second Ctrl-C.
 SECOND_CHANCE_SECONDS = 2.0

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from regatta.api.job import Job
 from regatta.cli.settings import Settings
-from regatta.engines.base import EventView, LogQuery
-from regatta.engines.streams import Gone, Lines, Lost, Remark, Synced
+from regatta.engines.base import EventView, Gone, LogQuery, Lost, Remark, Synced
 
 
 def follow_job(

@@ -10,7 +10,7 @@ from regatta.cli.follow.ticking import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
 from regatta.cli.show.rows import handle
-from regatta.engines.streams import Gone, Synced
+from regatta.engines.base import Gone, Synced
 
 #: State → phases in which it is reached. A job that completed has also been running.
 STATES: dict[str, frozenset[Phase]] = {

@@ -79,7 +79,7 @@ class Listing:
 
     def watch(self) -> None:
         from regatta.cli.follow.streams import watch_jobs
-        from regatta.engines.streams import Synced
+        from regatta.engines.base import Synced
 
         first: list[Job] = []
         widths: list[int] | None = None

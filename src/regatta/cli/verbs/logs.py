@@ -14,8 +14,7 @@ from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.log_printer import LogPrinter
 from regatta.cli.show.output import output_option
 from regatta.cli.show.times import now
-from regatta.engines.base import LogQuery
-from regatta.engines.streams import Gone, Lines, Remark
+from regatta.engines.base import Gone, LogQuery, Remark
 
 
 @verb("logs")

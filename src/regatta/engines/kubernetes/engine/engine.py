@@ -10,7 +10,17 @@ from pathlib import Path
 from regatta.api.errors import NoCluster
 from regatta.api.job import Job
 from regatta.controller.plan import Instant
-from regatta.engines.base import Accepted, EventView, LogQuery, PodView, Preview, Submission
+from regatta.engines.base import (
+    Accepted,
+    EventView,
+    Gone,
+    LogQuery,
+    Lost,
+    PodView,
+    Preview,
+    Submission,
+    Synced,
+)
 from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
@@ -24,7 +34,6 @@ from regatta.engines.kubernetes.engine.follow import Follower
 from regatta.engines.kubernetes.engine.logs import Update
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
 from regatta.engines.kubernetes.engine.reading import read_job
-from regatta.engines.streams import Gone, Lost, Synced
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.

@@ -19,7 +19,7 @@ from contextlib import aclosing
 from regatta.api.errors import NotPossible
 from regatta.api.job import Job
 from regatta.controller import labels
-from regatta.engines.base import LogLine, LogQuery
+from regatta.engines.base import Gone, LogLine, LogQuery, Remark
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError, Unreachable
@@ -40,7 +40,6 @@ from regatta.engines.kubernetes.engine.pod_views import list_pods, main_first, s
 from regatta.engines.kubernetes.engine.reading import read_job
 from regatta.engines.kubernetes.engine.watch import SETTINGS, Troubles, running
 from regatta.engines.kubernetes.objects import podstate
-from regatta.engines.streams import Gone, Lines, Remark
 
 #: Each needs a connection, and a process may have about a thousand.
 MOST_LOGS = 500

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, aclosing
 from regatta.api.errors import NotPossible
 from regatta.api.job import Job
 from regatta.controller.observe import pod_name, size_in_effect
-from regatta.engines.base import LogLine, LogQuery
+from regatta.engines.base import Gone, LogLine, LogQuery, Lost, Remark
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError
@@ -19,7 +19,6 @@ from regatta.engines.kubernetes.engine.pod_views import NOTHING_ELSE, list_pods
 from regatta.engines.kubernetes.engine.refusals import plain_words
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.children import observe_pod
-from regatta.engines.streams import Gone, Lines, Lost, Remark
 
 Update = Lines | Remark | Job | Gone | Lost
 

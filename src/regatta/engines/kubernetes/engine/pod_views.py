@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from regatta.api.job import Job, RoleStatus
 from regatta.controller import labels
 from regatta.controller.observe import is_current, ordinal_of, pod_name
-from regatta.controller.world import PORTS_PER_REPLICA
+from regatta.controller.world import port_block
 from regatta.engines.base import PodView
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
@@ -125,4 +125,4 @@ def ports_of_replica(job: Job, role: str, index: int) -> tuple[int, int] | None:
     if role not in roles or index < 0:
         return None
     first = ports_of(job).of(ordinal_of(job, role, index), roles.index(role))
-    return first, first + PORTS_PER_REPLICA - 1
+    return port_block(first)

@@ -16,7 +16,7 @@ from regatta.api.load import Loaded
 from regatta.controller.plan import Instant, NewEnvironment, NewPod, NewPodGroup, NewService, Plan
 from regatta.controller.policies.gang import NATIVE, VOLCANO
 from regatta.controller.reconcile import reconcile
-from regatta.controller.world import PORTS_PER_REPLICA, Children, Gangs, PodGroup
+from regatta.controller.world import Children, Gangs, PodGroup, port_block
 from regatta.engines.base import Preview
 from regatta.engines.kubernetes.engine.pod_views import ports_of_replica
 from regatta.engines.kubernetes.objects.hostports import ports_of
@@ -101,7 +101,7 @@ def preview(loaded: Loaded, now: Instant) -> Preview:
         objects=(*loaded.beside, *stage.objects()),
         environment={pod.name: _environment(stage, pod, shared) for pod in stage.pods},
         ports={
-            pod.name: ports_of_replica(stage.job, pod.role, pod.index) or (0, PORTS_PER_REPLICA - 1)
+            pod.name: ports_of_replica(stage.job, pod.role, pod.index) or port_block(0)
             for pod in stage.pods
         },
         notes=tuple(_notes(stage)),

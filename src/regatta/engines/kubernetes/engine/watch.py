@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from regatta.api.job import Job
-from regatta.engines.base import EventView
+from regatta.engines.base import EventView, Gone, Lost, Synced
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import Unreachable
 from regatta.engines.kubernetes.api.models import Bare, JobDocument
@@ -24,7 +24,6 @@ from regatta.engines.kubernetes.engine.events import (
     job_event,
 )
 from regatta.engines.kubernetes.engine.reading import read_job
-from regatta.engines.streams import Gone, Lost, Synced
 
 #: How long a stream looks for a cluster that is away before it gives up.
 PATIENCE_SECONDS = 60.0

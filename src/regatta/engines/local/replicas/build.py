@@ -19,6 +19,7 @@ from regatta.api import quantity
 from regatta.api.errors import InvalidJob
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
+from regatta.controller.environment.references import expand
 from regatta.engines.local.replicas import containers
 from regatta.engines.local.replicas.runspec import (
     PADDLE_LOGS_FOLDER,
@@ -29,7 +30,7 @@ from regatta.engines.local.replicas.runspec import (
     gpu_hold,
     port_hold,
 )
-from regatta.engines.local.replicas.variables import PodFacts, Variables, expand, inherited
+from regatta.engines.local.replicas.variables import PodFacts, Variables, inherited
 from regatta.engines.local.replicas.volumes import Volumes, is_there_already
 
 #: The folder that holds just what a training program may import of us.

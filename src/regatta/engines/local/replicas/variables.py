@@ -16,6 +16,7 @@ import msgspec
 
 from regatta.api import quantity
 from regatta.api.problems import Problem
+from regatta.controller.environment.references import expand
 
 #: All that a replica inherits of the shell that submitted it.
 INHERITED = frozenset(
@@ -25,18 +26,6 @@ INHERITED = frozenset(
 
 def inherited(shell: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in shell.items() if k in INHERITED or k.startswith("LC_")}
-
-
-def expand(text: str, variables: Mapping[str, str]) -> str:
-    """`$(VAR)` by its value, `$$` by `$`; everything else as it stands."""
-
-    def replace(match: re.Match[str]) -> str:
-        name = match["name"]
-        if name is None:
-            return "$"
-        return variables.get(name, match[0])
-
-    return re.sub(r"\$(?:\$|\((?P<name>[^)]*)\))", replace, text)
 
 
 class PodFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from regatta.api.job import Job
-from regatta.controller.world import PORTS_PER_REPLICA, PodPhase
+from regatta.controller.world import PodPhase, port_block
 from regatta.engines.base import Submission
 
 
@@ -90,7 +90,7 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     def ports(self) -> tuple[int, int] | None:
         if not self.port_base:
             return None
-        return (self.port_base, self.port_base + PORTS_PER_REPLICA - 1)
+        return port_block(self.port_base)
 
 
 class Reservation(msgspec.Struct, frozen=True):

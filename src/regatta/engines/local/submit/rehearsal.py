@@ -20,7 +20,7 @@ from regatta.api.source.companions import Companions
 from regatta.controller.observe import ordinal_of
 from regatta.controller.plan import Instant, NewEnvironment, NewPod
 from regatta.controller.reconcile import reconcile
-from regatta.controller.world import PORTS_PER_REPLICA, Children
+from regatta.controller.world import Children, port_block
 from regatta.engines.local.replicas.build import Placement, build_run
 from regatta.engines.local.replicas.gather import process_context, with_uid
 from regatta.engines.local.replicas.runspec import RunSpec
@@ -44,10 +44,7 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
         return pods + tuple(environment.manifest for environment in self.environments)
 
     def ports(self) -> dict[str, tuple[int, int]]:
-        return {
-            name: (place.port_base, place.port_base + PORTS_PER_REPLICA - 1)
-            for name, place in self.places.items()
-        }
+        return {name: port_block(place.port_base) for name, place in self.places.items()}
 
 
 def rehearse(

@@ -1,0 +1,66 @@
+"""Which lines of a job's logs somebody asked for: the same on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from regatta.api.errors import NotPossible
+from regatta.api.job import Job
+from regatta.engines.base import LogLine, LogQuery
+from regatta.engines.logs.matcher import Matcher
+
+#: Lines are searched, and told, so many at a time.
+BATCH = 500
+#: An endless line is shown in pieces of this.
+LONGEST_LINE = 64 * 1024
+
+
+def timestamp(moment: datetime) -> str:
+    """In UTC with nine digits, so that text compares as time does."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+
+
+def check_role(job: Job, query: LogQuery) -> None:
+    roles = job.spec.roles()
+    if query.role is not None and query.role not in roles:
+        raise NotPossible(
+            f"{job.name} has no role {query.role!r}; its roles are {', '.join(roles)}"
+        )
+
+
+def is_chosen(query: LogQuery, role: str, index: int) -> bool:
+    return query.role in (None, role) and query.index in (None, index)
+
+
+class LineFilter:
+    """By time and by pattern. A pattern is a person's, and may be one that never ends: it is
+    searched for in a process of its own, within bounds. Blocks; close it."""
+
+    def __init__(self, query: LogQuery) -> None:
+        """Raises RegattaError for what is no regular expression."""
+        #: As a timestamp; empty: from the beginning.
+        self.since = "" if query.since is None else timestamp(query.since)
+        self._matcher = None if query.grep is None else Matcher(query.grep)
+
+    @property
+    def has_pattern(self) -> bool:
+        return self._matcher is not None
+
+    def choose(self, lines: Sequence[LogLine]) -> list[LogLine]:
+        recent = [line for line in lines if line.at >= self.since]
+        found = self.matches([line.text for line in recent])
+        return [line for line, matches in zip(recent, found, strict=True) if matches]
+
+    def matches(self, texts: Sequence[str]) -> list[bool]:
+        """Which have the pattern, whatever their time."""
+        if self._matcher is None:
+            return [True] * len(texts)
+        found: list[bool] = []
+        for start in range(0, len(texts), BATCH):
+            found += self._matcher.matches(list(texts[start : start + BATCH]))
+        return found
+
+    def close(self) -> None:
+        if self._matcher is not None:
+            self._matcher.close()

@@ -1,0 +1,23 @@
+"""From a submission to a job: read, changed and judged in one place, whichever engine takes it."""
+
+from __future__ import annotations
+
+from regatta.api.load import Loaded, load_job
+from regatta.engines.base import Shell, Submission
+
+
+def read_submission(
+    submission: Submission, shell: Shell | None = None, *, home_namespace: str | None = None
+) -> Loaded:
+    """Raises InvalidJob with every problem. `home_namespace` is for a file that names none."""
+    return load_job(
+        submission.text,
+        source=submission.source,
+        strict=submission.strict,
+        name=submission.name,
+        namespace=submission.namespace,
+        home_namespace=home_namespace,
+        env=submission.env,
+        sets=submission.sets,
+        volumes=shell.volumes if shell is not None else {},
+    )
