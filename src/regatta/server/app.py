@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
@@ -17,7 +17,6 @@ from regatta.server.auth import Doorkeeper
 from regatta.server.routes.job_routes import job_routes
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
-from regatta.server.streams.changes import Changes
 
 API = "/regatta/v1"
 
@@ -34,22 +33,15 @@ def make_app(
     """`describe` and `stop` belong to the process that serves: see `regatta.server.run`.
 
     `hosts` and `any_address` say what else than loopback a Host header may name."""
-    changes = Changes(engine)
+    leaving = asyncio.Event()
 
     def leave() -> None:
-        changes.leave()
+        leaving.set()
         stop()
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        changes.start()
-        yield
-        await changes.close()
 
     app = FastAPI(
         title="Regatta",
         version=__version__,
-        lifespan=lifespan,
         openapi_url=f"{API}/openapi.json",
         # The pages that FastAPI offers load their scripts from the internet.
         docs_url=None,
@@ -62,7 +54,7 @@ def make_app(
         return responses.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
 
     app.include_router(job_routes(engine), prefix=API)
-    app.include_router(stream_routes(engine, changes), prefix=API)
+    app.include_router(stream_routes(engine, leaving), prefix=API)
     app.include_router(server_routes(engine, describe, leave), prefix=API)
     responses.install(app)
     app.add_middleware(Doorkeeper, token=token, hosts=hosts, any_address=any_address)

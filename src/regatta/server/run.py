@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -26,8 +27,9 @@ from regatta import __version__
 from regatta.api.errors import RegattaError
 from regatta.daemon.connection import spawn_guardian
 from regatta.daemon.files import Address, FileLock, ServerFiles
+from regatta.engines.base import Engine
 from regatta.engines.local.engine import LocalEngine
-from regatta.engines.local.home import Home, open_home
+from regatta.engines.local.home import open_home
 from regatta.server.app import make_app
 
 log = logging.getLogger(__name__)
@@ -47,36 +49,41 @@ def main() -> int:
     try:
         home = open_home()
         _bound_log(ServerFiles(home.path))
-        return serve(home, guarded=True)
+        return serve(home.path, lambda: LocalEngine(home), guarded=True)
     except RegattaError as refused:
         print(refused, file=sys.stderr)
         return CANNOT_SERVE
 
 
 def serve(
-    home: Home,
+    folder: Path,
+    open_engine: Callable[[], Engine],
     *,
     host: str = "127.0.0.1",
     port: int = 0,
     guarded: bool = False,
     ready: Callable[[Address], None] | None = None,
 ) -> int:
-    """Serves until told to stop; the exit status. `ready` is called once requests are answered."""
+    """Serves an engine until told to stop; the exit status.
+
+    `folder` holds the server's own files. `open_engine` is called in the event loop that serves,
+    once the folder is ours; `ready` once requests are answered.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    files = ServerFiles(home.path)
+    files = ServerFiles(folder)
     lock = FileLock(files.server_lock)
     if not lock.take():
         return ALREADY_SERVED
     try:
-        with _listen(files, host, port) as listener, _engine(home) as engine:
-            asyncio.run(_serve(engine, files, listener, guarded, ready))
+        with _listen(files, host, port) as listener:
+            asyncio.run(_serve(open_engine, files, listener, guarded, ready))
     finally:
         lock.release()
     return 0
 
 
 async def _serve(
-    engine: LocalEngine,
+    open_engine: Callable[[], Engine],
     files: ServerFiles,
     listener: socket.socket,
     guarded: bool,
@@ -93,7 +100,6 @@ async def _serve(
             "pid": address.pid,
             "url": address.url,
             "home": str(files.folder),
-            "engine": "local",
             "startedAt": address.started_at,
             "guarded": guarded,
         }
@@ -109,6 +115,7 @@ async def _serve(
         server.should_exit = True
         _leave_in_any_case()
 
+    engine = open_engine()
     app = make_app(
         engine,
         files.token(),
@@ -128,6 +135,7 @@ async def _serve(
         if watch is not None:
             watch.cancel()
         files.forget()
+        await engine.close()
 
 
 class _Server(uvicorn.Server):
@@ -182,15 +190,6 @@ async def _keep_guardian(files: ServerFiles, leave: Callable[[], None]) -> None:
             lock.release()
             log.warning("the guardian is gone; starting another")
             await asyncio.to_thread(spawn_guardian, files, adopt=os.getpid())
-
-
-@contextmanager
-def _engine(home: Home) -> Iterator[LocalEngine]:
-    engine = LocalEngine(home)
-    try:
-        yield engine
-    finally:
-        engine.close()
 
 
 @contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from regatta.api.job import Job, Phase
-from regatta.engines.base import PodView, Submission
-from regatta.engines.local.engine import LocalEngine
+from regatta.engines.base import LogBatch, PodView, Remark, Shell, Submission
+from regatta.engines.blocking import Blocking
 
 T = TypeVar("T")
 
@@ -48,16 +48,22 @@ def a_job(name: str, script: str = "true", replicas: int = 1, **spec: Any) -> di
     }
 
 
-def a_submission(document: dict[str, Any], directory: Path | str = "/", **more: Any) -> Submission:
-    shell = {"PATH": os.environ["PATH"]}
-    text = json.dumps(document)
-    return Submission(text=text, directory=str(directory), shell=shell, **more)
+SHELL_FIELDS = set(Shell.__struct_fields__)
+
+
+def a_submission(
+    document: dict[str, Any], directory: Path | str = "/", **more: Any
+) -> tuple[Submission, Shell]:
+    """`more` are fields of either."""
+    shell = {key: more.pop(key) for key in SHELL_FIELDS & more.keys()}
+    here = {"directory": str(directory), "environment": {"PATH": os.environ["PATH"]}}
+    return Submission(text=json.dumps(document), **more), Shell(**{**here, **shell})
 
 
 def submit(
-    engine: LocalEngine, document: dict[str, Any], directory: Path | str = "/", **more: Any
+    engine: Blocking, document: dict[str, Any], directory: Path | str = "/", **more: Any
 ) -> Job:
-    return engine.submit(a_submission(document, directory, **more)).job
+    return engine.submit(*a_submission(document, directory, **more)).job
 
 
 def eventually(look: Callable[[], T | None], what: str) -> T:
@@ -71,7 +77,7 @@ def eventually(look: Callable[[], T | None], what: str) -> T:
     raise AssertionError(f"{what} did not happen in {PATIENCE:.0f} s")
 
 
-def wait_for(engine: LocalEngine, name: str, *phases: Phase) -> Job:
+def wait_for(engine: Blocking, name: str, *phases: Phase) -> Job:
     def look() -> Job | None:
         job = engine.get("default", name)
         if job.finished and job.status.phase not in phases:
@@ -86,7 +92,7 @@ def wait_for(engine: LocalEngine, name: str, *phases: Phase) -> Job:
         raise AssertionError(f"{error}: {job.status.phase} {job.status.message} {pods}") from None
 
 
-def wait_until_quiet(engine: LocalEngine, name: str) -> list[PodView]:
+def wait_until_quiet(engine: Blocking, name: str) -> list[PodView]:
     """Every replica has ended."""
 
     def look() -> list[PodView] | None:
@@ -96,8 +102,12 @@ def wait_until_quiet(engine: LocalEngine, name: str) -> list[PodView]:
     return eventually(look, f"the end of {name}'s processes")
 
 
-def pods_of(engine: LocalEngine, name: str, role: str = "worker", index: int = 0) -> list[PodView]:
+def pods_of(engine: Blocking, name: str, role: str = "worker", index: int = 0) -> list[PodView]:
     return [p for p in engine.pods("default", name) if (p.role, p.index) == (role, index)]
+
+
+def texts(updates: Iterable[LogBatch | Remark]) -> list[str]:
+    return [line.text for batch in updates if isinstance(batch, LogBatch) for line in batch.lines]
 
 
 def alive(pid: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from regatta.engines.blocking import Blocking, in_loop_thread
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.replicas.runspec import run_folder
@@ -16,7 +17,7 @@ from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.database import Store
 from tests.engines.local.jobs import eventually
 
-OpenEngine = Callable[..., LocalEngine]
+OpenEngine = Callable[..., Blocking]
 
 
 @pytest.fixture
@@ -29,13 +30,13 @@ def home(tmp_path: Path) -> Iterator[Home]:
 @pytest.fixture
 def open_engine(home: Home) -> Iterator[OpenEngine]:
     """Opens engines on this test's home, one after another; `cpus` and `gpus` set its size."""
-    opened: list[LocalEngine] = []
+    opened: list[Blocking] = []
 
     def open_one(
         cpus: float = 4, gpus: tuple[str, ...] = (), pods: int = 110, **more: Any
-    ) -> LocalEngine:
+    ) -> Blocking:
         machine = Machine(cpus=cpus, memory=8 << 30, gpus=gpus, pods=pods)
-        opened.append(LocalEngine(home, machine=machine, **more))
+        opened.append(in_loop_thread(lambda: LocalEngine(home, machine=machine, **more)))
         return opened[-1]
 
     yield open_one
@@ -44,7 +45,7 @@ def open_engine(home: Home) -> Iterator[OpenEngine]:
 
 
 @pytest.fixture
-def engine(open_engine: OpenEngine) -> LocalEngine:
+def engine(open_engine: OpenEngine) -> Blocking:
     return open_engine()
 
 

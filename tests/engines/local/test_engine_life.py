@@ -16,7 +16,7 @@ from regatta.api.errors import (
     PreflightFailed,
 )
 from regatta.api.job import Phase
-from regatta.engines.local.engine import LocalEngine
+from regatta.engines.blocking import Blocking
 from regatta.engines.local.home import Home
 from tests.engines.local.jobs import (
     a_job,
@@ -32,14 +32,14 @@ from tests.engines.local.jobs import (
 from tests.engines.local.opening import OpenEngine
 
 
-def test_a_job_completes_when_its_workers_do(engine: LocalEngine) -> None:
+def test_a_job_completes_when_its_workers_do(engine: Blocking) -> None:
     submit(engine, a_job("hello", "exit 0", replicas=2))
     job = wait_for(engine, "hello", Phase.COMPLETED)
     assert job.status.completion_time is not None
     assert [pod.exit_code for pod in wait_until_quiet(engine, "hello")] == [0, 0]
 
 
-def test_replicas_have_addresses_and_ports_of_their_own(engine: LocalEngine) -> None:
+def test_replicas_have_addresses_and_ports_of_their_own(engine: Blocking) -> None:
     submit(engine, a_job("two", "true", replicas=2))
     wait_for(engine, "two", Phase.COMPLETED)
     first, second = engine.pods("default", "two")
@@ -48,11 +48,9 @@ def test_replicas_have_addresses_and_ports_of_their_own(engine: LocalEngine) -> 
     assert second.ports == (first.ports[0] + 20, first.ports[1] + 20)
 
 
-def test_replicas_see_the_environment_that_was_previewed(
-    engine: LocalEngine, tmp_path: Path
-) -> None:
+def test_replicas_see_the_environment_that_was_previewed(engine: Blocking, tmp_path: Path) -> None:
     job = a_job("env", f"env > {tmp_path}/$PADDLE_TRAINER_ID", replicas=2)
-    preview = engine.preview(a_submission(job, tmp_path))
+    preview = engine.preview(*a_submission(job, tmp_path))
     assert [made["kind"] for made in preview.objects] == ["Pod", "Pod", "ConfigMap"]
     assert not engine.list(None)
     submit(engine, job, tmp_path)
@@ -67,7 +65,7 @@ def test_replicas_see_the_environment_that_was_previewed(
 
 
 def test_a_failed_job_names_the_replica_its_exit_code_and_its_last_lines(
-    engine: LocalEngine,
+    engine: Blocking,
 ) -> None:
     submit(engine, a_job("bad", "echo loading; echo no such data >&2; exit 3"))
     job = wait_for(engine, "bad", Phase.FAILED)
@@ -76,7 +74,7 @@ def test_a_failed_job_names_the_replica_its_exit_code_and_its_last_lines(
     assert "no such data" in job.status.failure.message
 
 
-def test_when_one_replica_fails_its_peers_are_stopped(engine: LocalEngine, tmp_path: Path) -> None:
+def test_when_one_replica_fails_its_peers_are_stopped(engine: Blocking, tmp_path: Path) -> None:
     fails = f"until [ -e {tmp_path}/peer ]; do sleep 0.02; done; exit 7"
     script = (
         f'[ "$PADDLE_TRAINER_ID" = 0 ] || {{ {fails}; }}; touch {tmp_path}/peer; exec sleep 600'
@@ -89,7 +87,7 @@ def test_when_one_replica_fails_its_peers_are_stopped(engine: LocalEngine, tmp_p
 
 
 def test_a_worker_that_exits_1_with_backoff_limit_2_is_tried_three_times(
-    engine: LocalEngine,
+    engine: Blocking,
 ) -> None:
     job = a_job("stubborn", "echo try; exit 1", runPolicy={"backoffLimit": 2})
     submit(engine, job)
@@ -102,7 +100,7 @@ def test_a_worker_that_exits_1_with_backoff_limit_2_is_tried_three_times(
     assert ended.status.failure.message.strip() == "try"
 
 
-def test_a_deadline_ends_a_job_that_runs_too_long(engine: LocalEngine) -> None:
+def test_a_deadline_ends_a_job_that_runs_too_long(engine: Blocking) -> None:
     submit(engine, a_job("slow", "exec sleep 600", runPolicy={"activeDeadlineSeconds": 1}))
     job = wait_for(engine, "slow", Phase.FAILED)
     assert job.status.reason == "DeadlineExceeded"
@@ -110,14 +108,14 @@ def test_a_deadline_ends_a_job_that_runs_too_long(engine: LocalEngine) -> None:
 
 
 def test_a_job_that_outlives_its_time_to_live_is_deleted_with_its_folder(
-    engine: LocalEngine, home: Home
+    engine: Blocking, home: Home
 ) -> None:
     job = submit(engine, a_job("brief", "true", runPolicy={"ttlSecondsAfterFinished": 1}))
     eventually(lambda: not engine.list(None), "the end of its time to live")
     eventually(lambda: not home.job(job.uid).exists(), "the removal of its folder")
 
 
-def test_suspending_ends_the_processes_and_resuming_starts_new_ones(engine: LocalEngine) -> None:
+def test_suspending_ends_the_processes_and_resuming_starts_new_ones(engine: Blocking) -> None:
     submit(engine, a_job("pause", "exec sleep 600"))
     wait_for(engine, "pause", Phase.RUNNING)
     (first,) = engine.pods("default", "pause")
@@ -126,7 +124,7 @@ def test_suspending_ends_the_processes_and_resuming_starts_new_ones(engine: Loca
     wait_until_quiet(engine, "pause")
     assert first.pid is not None
     assert not alive(first.pid)
-    assert engine.machine().pods_held == 0
+    assert engine.capacity().nodes[0].pods_held == 0
     engine.resume("default", "pause")
     wait_for(engine, "pause", Phase.RUNNING)
     assert [pod.phase for pod in engine.pods("default", "pause")][-1] == "Running"
@@ -134,7 +132,7 @@ def test_suspending_ends_the_processes_and_resuming_starts_new_ones(engine: Loca
     wait_for(engine, "pause", Phase.ABORTED)
 
 
-def test_a_suspended_job_waits_without_starting_anything(engine: LocalEngine) -> None:
+def test_a_suspended_job_waits_without_starting_anything(engine: Blocking) -> None:
     submit(engine, a_job("asleep", "true", runPolicy={"suspend": True}))
     wait_for(engine, "asleep", Phase.SUSPENDED)
     assert engine.pods("default", "asleep") == []
@@ -142,7 +140,7 @@ def test_a_suspended_job_waits_without_starting_anything(engine: LocalEngine) ->
     wait_for(engine, "asleep", Phase.COMPLETED)
 
 
-def test_stopping_aborts_a_live_job_and_its_whole_tree(engine: LocalEngine, tmp_path: Path) -> None:
+def test_stopping_aborts_a_live_job_and_its_whole_tree(engine: Blocking, tmp_path: Path) -> None:
     script = f"setsid sleep 600 & echo $! > {tmp_path}/child; wait"
     submit(engine, a_job("tree", script), tmp_path)
     wait_for(engine, "tree", Phase.RUNNING)
@@ -163,7 +161,7 @@ def test_a_waiting_job_can_be_stopped(open_engine: OpenEngine) -> None:
 
 
 def test_scaling_up_starts_everybody_again_with_the_new_environment(
-    engine: LocalEngine, tmp_path: Path
+    engine: Blocking, tmp_path: Path
 ) -> None:
     script = f"echo $PADDLE_TRAINERS_NUM >> {tmp_path}/$PADDLE_TRAINER_ID; exec sleep 600"
     submit(engine, a_job("grow", script, replicas=2), tmp_path)
@@ -193,7 +191,7 @@ def test_scaling_down_releases_what_is_no_longer_held(
     engine.stop("default", "shrink")
 
 
-def test_scaling_is_refused_once_a_worker_has_succeeded(engine: LocalEngine) -> None:
+def test_scaling_is_refused_once_a_worker_has_succeeded(engine: Blocking) -> None:
     script = 'if [ "$PADDLE_TRAINER_ID" = 0 ]; then exit 0; fi; exec sleep 600'
     submit(engine, a_job("half", script, replicas=2))
     eventually(
@@ -214,14 +212,14 @@ def test_scaling_is_refused_once_a_worker_has_succeeded(engine: LocalEngine) -> 
     ],
 )
 def test_scaling_to_what_cannot_be_is_refused(
-    engine: LocalEngine, role: str, replicas: int, error: type[Exception], words: str
+    engine: Blocking, role: str, replicas: int, error: type[Exception], words: str
 ) -> None:
     submit(engine, a_job("scale", "exec sleep 600", cpu=1))
     with pytest.raises(error, match=words):
         engine.scale("default", "scale", role, replicas)
 
 
-def test_an_elastic_job_scales_between_its_bounds(engine: LocalEngine) -> None:
+def test_an_elastic_job_scales_between_its_bounds(engine: Blocking) -> None:
     job = a_job("bounds", "exec sleep 600", replicas=2, elastic=1)
     job["spec"]["worker"] |= {"requests": 2, "limits": 3}
     submit(engine, job)
@@ -229,7 +227,7 @@ def test_an_elastic_job_scales_between_its_bounds(engine: LocalEngine) -> None:
         engine.scale("default", "bounds", "worker", 4)
 
 
-def test_a_replica_that_may_restart_in_place_does(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_replica_that_may_restart_in_place_does(engine: Blocking, tmp_path: Path) -> None:
     script = f"echo x >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) -ge 2 ]"
     job = a_job("again", script, restartPolicy="OnFailure")
     submit(engine, job, tmp_path)
@@ -240,7 +238,7 @@ def test_a_replica_that_may_restart_in_place_does(engine: LocalEngine, tmp_path:
 
 
 def test_deleting_a_running_job_ends_it_and_removes_everything(
-    engine: LocalEngine, home: Home
+    engine: Blocking, home: Home
 ) -> None:
     job = submit(engine, a_job("gone", "exec sleep 600"))
     wait_for(engine, "gone", Phase.RUNNING)
@@ -254,7 +252,7 @@ def test_deleting_a_running_job_ends_it_and_removes_everything(
         engine.get("default", "gone")
 
 
-def test_deleting_a_finished_job_is_done_when_the_call_returns(engine: LocalEngine) -> None:
+def test_deleting_a_finished_job_is_done_when_the_call_returns(engine: Blocking) -> None:
     submit(engine, a_job("over", "true"))
     wait_for(engine, "over", Phase.COMPLETED)
     wait_until_quiet(engine, "over")
@@ -263,11 +261,11 @@ def test_deleting_a_finished_job_is_done_when_the_call_returns(engine: LocalEngi
 
 
 def test_a_finished_job_is_replaced_and_its_records_stay_under_its_uid(
-    engine: LocalEngine,
+    engine: Blocking,
 ) -> None:
     old = submit(engine, a_job("again", "exit 4"))
     wait_for(engine, "again", Phase.FAILED)
-    accepted = engine.submit(a_submission(a_job("again", "true")))
+    accepted = engine.submit(*a_submission(a_job("again", "true")))
     assert accepted.replaced == old.uid
     wait_for(engine, "again", Phase.COMPLETED)
     assert [job.uid for job in engine.list(None)] == [accepted.job.uid]
@@ -275,7 +273,7 @@ def test_a_finished_job_is_replaced_and_its_records_stay_under_its_uid(
     assert engine.pods("default", old.uid)[0].exit_code == 4
 
 
-def test_a_live_job_is_replaced_only_when_asked(engine: LocalEngine) -> None:
+def test_a_live_job_is_replaced_only_when_asked(engine: Blocking) -> None:
     old = submit(engine, a_job("same", "exec sleep 600"))
     wait_for(engine, "same", Phase.RUNNING)
     with pytest.raises(JobIsLive, match="--replace"):
@@ -289,7 +287,7 @@ def test_a_live_job_is_replaced_only_when_asked(engine: LocalEngine) -> None:
 
 @pytest.mark.parametrize("verb", ["suspend", "resume", "stop"])
 def test_what_a_finished_job_cannot_do_is_refused_with_its_state(
-    engine: LocalEngine, verb: str
+    engine: Blocking, verb: str
 ) -> None:
     submit(engine, a_job("done", "true"))
     wait_for(engine, "done", Phase.COMPLETED)
@@ -298,7 +296,7 @@ def test_what_a_finished_job_cannot_do_is_refused_with_its_state(
         getattr(engine, verb)("default", "done")
 
 
-def test_mistakes_in_a_pod_are_told_before_anything_is_queued(engine: LocalEngine) -> None:
+def test_mistakes_in_a_pod_are_told_before_anything_is_queued(engine: Blocking) -> None:
     job = a_job("imageless")
     del job["spec"]["worker"]["template"]["spec"]["containers"][0]["command"]
     with pytest.raises(InvalidJob) as caught:
@@ -308,7 +306,7 @@ def test_mistakes_in_a_pod_are_told_before_anything_is_queued(engine: LocalEngin
 
 
 def test_a_job_directory_that_is_not_there_is_told_once_and_by_its_option(
-    engine: LocalEngine, tmp_path: Path
+    engine: Blocking, tmp_path: Path
 ) -> None:
     job = a_job("nowhere", replicas=2, withGloo=0)
     job["spec"]["ps"] = a_role("true")
@@ -318,7 +316,7 @@ def test_a_job_directory_that_is_not_there_is_told_once_and_by_its_option(
 
 
 def test_a_command_that_is_not_there_is_told_before_anything_is_queued(
-    engine: LocalEngine,
+    engine: Blocking,
 ) -> None:
     job = a_job("typo")
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["command"] = ["pyhton", "x.py"]
@@ -329,13 +327,13 @@ def test_a_command_that_is_not_there_is_told_before_anything_is_queued(
 
 
 def test_a_second_engine_on_the_same_home_is_refused(
-    engine: LocalEngine, open_engine: OpenEngine
+    engine: Blocking, open_engine: OpenEngine
 ) -> None:
     with pytest.raises(EngineIsRunning):
         open_engine()
 
 
-def test_a_custom_job_runs_its_tasks(engine: LocalEngine) -> None:
+def test_a_custom_job_runs_its_tasks(engine: Blocking) -> None:
     job = {
         "apiVersion": "batch.paddlepaddle.org/v1",
         "kind": "PaddleJob",
@@ -345,12 +343,6 @@ def test_a_custom_job_runs_its_tasks(engine: LocalEngine) -> None:
     submit(engine, job)
     wait_for(engine, "tasks", Phase.COMPLETED)
     assert {pod.role for pod in engine.pods("default", "tasks")} == {"one", "two"}
-
-
-def test_whoever_waits_for_a_change_hears_of_it(engine: LocalEngine) -> None:
-    version = engine.wait_for_change(0, 0)
-    submit(engine, a_job("news"))
-    assert engine.wait_for_change(version, 30) > version
 
 
 def _read(path: Path) -> str:

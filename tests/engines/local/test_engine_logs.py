@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from regatta.api.errors import NotPossible, PatternTooSlow, RegattaError
 from regatta.api.job import Phase
 from regatta.engines.base import LogBatch, LogQuery
-from regatta.engines.local.engine import LocalEngine
+from regatta.engines.blocking import Blocking
 from tests.engines.local.jobs import (
     a_job,
     a_role,
     eventually,
     pods_of,
     submit,
+    texts,
     wait_for,
     wait_until_quiet,
 )
@@ -26,31 +27,44 @@ from tests.engines.local.opening import OpenEngine
 from tests.engines.local.runs import Pod, shell
 from tests.engines.logs.test_matcher import FOR_EVER, ITS_VICTIM
 
-
-def texts(batches: Iterator[LogBatch]) -> list[str]:
-    return [line.text for batch in batches for line in batch.lines]
+ALL = LogQuery()
 
 
-def test_following_gives_every_line_and_ends_with_the_job(engine: LocalEngine) -> None:
+def follow(engine: Blocking, name: str, query: LogQuery = ALL) -> Iterator[LogBatch]:
+    for update in engine.follow("default", name, query, status=False):
+        assert isinstance(update, LogBatch)
+        yield update
+
+
+def said(stream: Iterator[LogBatch], count: int) -> tuple[list[str], dict[str, str]]:
+    """So many lines, and where to go on."""
+    got: list[str] = []
+    after: dict[str, str] = {}
+    while len(got) < count:
+        batch = next(stream)
+        got += [line.text for line in batch.lines]
+        after = batch.after
+    return got, after
+
+
+def test_following_gives_every_line_and_ends_with_the_job(engine: Blocking) -> None:
     submit(engine, a_job("talk", "for i in 1 2 3; do echo $i; sleep 0.05; done"))
-    assert texts(engine.logs("default", "talk", LogQuery(follow=True))) == ["1", "2", "3"]
+    assert texts(follow(engine, "talk")) == ["1", "2", "3"]
     wait_for(engine, "talk", Phase.COMPLETED)
 
 
-def test_following_goes_on_through_restarts(engine: LocalEngine) -> None:
+def test_following_goes_on_through_restarts(engine: Blocking) -> None:
     submit(engine, a_job("tries", "echo try; exit 1", runPolicy={"backoffLimit": 1}))
-    assert texts(engine.logs("default", "tries", LogQuery(follow=True))) == ["try", "try"]
+    assert texts(follow(engine, "tries")) == ["try", "try"]
 
 
-def test_following_ends_although_servers_run_on(engine: LocalEngine, tmp_path: Path) -> None:
+def test_following_ends_although_servers_run_on(engine: Blocking, tmp_path: Path) -> None:
     train = f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; echo trained"
     job = a_job("ps", train, cleanPodPolicy="Never", withGloo=0)
     job["spec"]["ps"] = a_role("echo serving; exec sleep 600")
     submit(engine, job)
-    stream = engine.logs("default", "ps", LogQuery(follow=True))
-    got: list[str] = []
-    while not got:
-        got += [line.text for line in next(stream).lines]
+    stream = follow(engine, "ps")
+    got, _ = said(stream, 1)
     (tmp_path / "go").touch()
     assert got + texts(stream) == ["serving", "trained"]
     assert pods_of(engine, "ps", "ps")[0].phase == "Running"
@@ -62,40 +76,35 @@ def test_following_waits_for_a_job_that_has_not_started(open_engine: OpenEngine)
     submit(engine, a_job("second", "echo at last", cpu=1))
     wait_for(engine, "second", Phase.PENDING)
     got: list[str] = []
-    follower = threading.Thread(
-        target=lambda: got.extend(texts(engine.logs("default", "second", LogQuery(follow=True))))
-    )
+    follower = threading.Thread(target=lambda: got.extend(texts(follow(engine, "second"))))
     follower.start()
     engine.stop("default", "first")
     follower.join(60)
     assert got == ["at last"]
 
 
-def test_a_silent_job_still_gives_signs_of_life(engine: LocalEngine) -> None:
+def test_where_to_go_on_is_told_before_the_first_line(engine: Blocking) -> None:
     submit(engine, a_job("silent", "exec sleep 600"))
     wait_for(engine, "silent", Phase.RUNNING)
-    batches = engine.logs("default", "silent", LogQuery(follow=True))
-    assert next(batches).lines == ()
+    batches = follow(engine, "silent")
+    (pod,) = pods_of(engine, "silent")
+    first = next(batches)
+    assert (first.lines, list(first.after)) == ((), [pod.uid])
     engine.stop("default", "silent")
     assert texts(batches) == []
 
 
-def test_resuming_repeats_and_loses_nothing(engine: LocalEngine, tmp_path: Path) -> None:
+def test_resuming_repeats_and_loses_nothing(engine: Blocking, tmp_path: Path) -> None:
     script = f"echo a; until [ -e {tmp_path}/go ]; do sleep 0.02; done; echo b"
     submit(engine, a_job("resume", script, replicas=2))
-    stream = engine.logs("default", "resume", LogQuery(follow=True))
-    first: list[str] = []
-    after: dict[str, str] = {}
-    while len(first) < 2:
-        batch = next(stream)
-        first += [line.text for line in batch.lines]
-        after = batch.after
+    stream = follow(engine, "resume")
+    first, after = said(stream, 2)
     (tmp_path / "go").touch()
-    rest = texts(engine.logs("default", "resume", LogQuery(follow=True, after=after)))
+    rest = texts(follow(engine, "resume", LogQuery(after=after)))
     assert (first, rest) == (["a", "a"], ["b", "b"])
 
 
-def test_logs_stay_when_pods_are_cleaned(engine: LocalEngine) -> None:
+def test_logs_stay_when_pods_are_cleaned(engine: Blocking) -> None:
     submit(engine, a_job("cleaned", "echo kept", cleanPodPolicy="Always"))
     wait_for(engine, "cleaned", Phase.COMPLETED)
     eventually(lambda: not pods_of(engine, "cleaned")[0].current, "the cleaning")
@@ -103,7 +112,7 @@ def test_logs_stay_when_pods_are_cleaned(engine: LocalEngine) -> None:
 
 
 def test_only_the_latest_try_is_shown_unless_the_one_before_is_asked_for(
-    engine: LocalEngine, tmp_path: Path
+    engine: Blocking, tmp_path: Path
 ) -> None:
     script = f"echo x >> {tmp_path}/n; wc -l < {tmp_path}/n; exit 1"
     submit(engine, a_job("tries", script, runPolicy={"backoffLimit": 1}), tmp_path)
@@ -127,16 +136,16 @@ def a_job_at_its_second_try(folder: Path) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("query", "now", "later"),
     [
-        (LogQuery(follow=True, tail=1), ["try 2"], ["begin 3", "try 3"]),
-        (LogQuery(follow=True, previous=True), ["begin 1", "try 1"], ["begin 3", "try 3"]),
-        (LogQuery(follow=True, previous=True, tail=1), ["try 1"], ["begin 3", "try 3"]),
-        (LogQuery(follow=True, tail=0), [], ["begin 3", "try 3"]),
+        (LogQuery(tail=1), ["try 2"], ["begin 3", "try 3"]),
+        (LogQuery(previous=True), ["begin 1", "try 1"], ["begin 3", "try 3"]),
+        (LogQuery(previous=True, tail=1), ["try 1"], ["begin 3", "try 3"]),
+        (LogQuery(tail=0), [], ["begin 3", "try 3"]),
     ],
     ids=["tail", "previous", "both", "only what comes"],
 )
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_follower_of_the_end_sees_what_it_asked_for_and_the_tries_that_come_after(
-    engine: LocalEngine,
+    engine: Blocking,
     tmp_path: Path,
     query: LogQuery,
     now: list[str],
@@ -145,38 +154,39 @@ def test_a_follower_of_the_end_sees_what_it_asked_for_and_the_tries_that_come_af
 ) -> None:
     submit(engine, a_job_at_its_second_try(tmp_path))
     eventually(lambda: "try 2" in texts(engine.logs("default", "tries", LogQuery())), "the second")
-    stream = engine.logs("default", "tries", query)
-    batch = next(stream)
-    assert [line.text for line in batch.lines] == now
+    stream = follow(engine, "tries", query)
+    got, after = said(stream, len(now)) if now else ([], next(stream).after)
+    assert got == now
     (tmp_path / "go").touch()
     if resumed:  # as a door does whose connection broke
         wait_for(engine, "tries", Phase.FAILED)
-        stream = engine.logs("default", "tries", replace(query, after=batch.after, tail=None))
+        stream = follow(engine, "tries", replace(query, after=after, tail=None))
     assert texts(stream) == later
 
 
-def test_one_replica_can_be_chosen(engine: LocalEngine) -> None:
+def test_one_replica_can_be_chosen(engine: Blocking) -> None:
     submit(engine, a_job("some", "echo $PADDLE_TRAINER_ID", replicas=3))
     wait_for(engine, "some", Phase.COMPLETED)
     wait_until_quiet(engine, "some")
     assert texts(engine.logs("default", "some", LogQuery(role="worker", index=1))) == ["1"]
     (batch,) = engine.logs("default", "some", LogQuery(index=2))
+    assert isinstance(batch, LogBatch)
     assert batch.lines[0].pod == "worker-2"
 
 
-def test_a_role_that_is_not_there_is_named(engine: LocalEngine) -> None:
+def test_a_role_that_is_not_there_is_named(engine: Blocking) -> None:
     submit(engine, a_job("roles"))
     with pytest.raises(NotPossible, match="its roles are worker"):
-        engine.logs("default", "roles", LogQuery(role="ps"))
+        next(engine.logs("default", "roles", LogQuery(role="ps")))
 
 
-def test_a_bad_pattern_is_told_at_once(engine: LocalEngine) -> None:
+def test_a_bad_pattern_is_told_at_once(engine: Blocking) -> None:
     submit(engine, a_job("grep"))
     with pytest.raises(RegattaError):
-        engine.logs("default", "grep", LogQuery(grep="("))
+        next(engine.logs("default", "grep", LogQuery(grep="(")))
 
 
-def test_a_replaced_jobs_log_is_found_by_its_uid(engine: LocalEngine) -> None:
+def test_a_replaced_jobs_log_is_found_by_its_uid(engine: Blocking) -> None:
     old = submit(engine, a_job("again", "echo old"))
     wait_for(engine, "again", Phase.COMPLETED)
     submit(engine, a_job("again", "echo new"))
@@ -186,9 +196,7 @@ def test_a_replaced_jobs_log_is_found_by_its_uid(engine: LocalEngine) -> None:
     assert texts(engine.logs("default", "again", LogQuery())) == ["new"]
 
 
-def test_progress_that_a_replica_reports_is_in_the_status(
-    engine: LocalEngine, tmp_path: Path
-) -> None:
+def test_progress_that_a_replica_reports_is_in_the_status(engine: Blocking, tmp_path: Path) -> None:
     script = "python3 -c 'import regatta; regatta.progress(3, 10, loss=0.5)'; exec sleep 600"
     submit(engine, a_job("progress", script), tmp_path)
 
@@ -202,13 +210,13 @@ def test_progress_that_a_replica_reports_is_in_the_status(
     assert progress.metrics == {"loss": 0.5}
 
 
-def test_a_job_that_reports_no_progress_for_too_long_has_hung(engine: LocalEngine) -> None:
+def test_a_job_that_reports_no_progress_for_too_long_has_hung(engine: Blocking) -> None:
     submit(engine, a_job("hung", "exec sleep 600", runPolicy={"hangTimeoutSeconds": 1}))
     job = wait_for(engine, "hung", Phase.FAILED)
     assert job.status.reason == "Hung"
 
 
-def test_a_job_that_keeps_reporting_has_not_hung(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_job_that_keeps_reporting_has_not_hung(engine: Blocking, tmp_path: Path) -> None:
     beat = "import regatta, time\nfor i in range(16):\n regatta.progress(i); time.sleep(0.4)"
     (tmp_path / "beat.py").write_text(beat)
     job = a_job("beating", "exec python3 beat.py", runPolicy={"hangTimeoutSeconds": 5})

@@ -10,7 +10,7 @@ import pytest
 
 from regatta.api.errors import NeverFits
 from regatta.api.job import Phase
-from regatta.engines.local.engine import LocalEngine
+from regatta.engines.blocking import Blocking
 from regatta.engines.local.replicas.runspec import gpu_hold
 from tests.engines.local.jobs import (
     a_job,
@@ -23,7 +23,7 @@ from tests.engines.local.jobs import (
 from tests.engines.local.opening import OpenEngine
 
 
-def waiting_because(engine: LocalEngine, name: str) -> str:
+def waiting_because(engine: Blocking, name: str) -> str:
     def look() -> str:
         job = engine.get("default", name)
         return job.status.message if job.status.phase is Phase.PENDING else ""
@@ -77,14 +77,14 @@ def test_a_higher_priority_goes_first(open_engine: OpenEngine) -> None:
     ],
 )
 def test_a_job_that_can_never_fit_is_refused_with_the_numbers(
-    engine: LocalEngine, job: dict[str, object], words: str
+    engine: Blocking, job: dict[str, object], words: str
 ) -> None:
     with pytest.raises(NeverFits, match=words):
         submit(engine, job)
     assert engine.list(None) == []
 
 
-def test_a_job_that_asks_for_gpus_can_be_tried_without(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_job_that_asks_for_gpus_can_be_tried_without(engine: Blocking, tmp_path: Path) -> None:
     script = f'echo "[$CUDA_VISIBLE_DEVICES] $PADDLE_DISTRI_BACKEND" > {tmp_path}/seen'
     job = a_job("tryout", script, replicas=2, gpus=4)
     submit(engine, job, tmp_path, no_gpu=True)
@@ -108,7 +108,7 @@ def test_gpus_are_given_as_whole_devices_and_never_twice(
     eventually(lambda: (tmp_path / "two").exists(), "its file")
     line = eventually((tmp_path / "two").read_text, "its first line")
     assert line.strip() == ",".join(held["two"])
-    assert engine.machine().gpus_held == 3
+    assert engine.capacity().nodes[0].gpus_held == 3
 
 
 def test_a_restarting_job_keeps_its_place(open_engine: OpenEngine, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_more_jobs_than_there_are_replica_slots_all_get_their_turn(
         submit(engine, a_job(name, "true"))
     for name in names:
         wait_for(engine, name, Phase.COMPLETED)
-    eventually(lambda: engine.machine().pods_held == 0, "everything being given back")
+    eventually(lambda: engine.capacity().nodes[0].pods_held == 0, "everything being given back")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_more_jobs_than_there_are_replica_slots_all_get_their_turn(
     ],
 )
 def test_the_clean_pod_policy_decides_which_pods_stay(
-    engine: LocalEngine, policy: str, worker: str, phase: Phase, left: set[str]
+    engine: Blocking, policy: str, worker: str, phase: Phase, left: set[str]
 ) -> None:
     job = a_job("clean", worker, cleanPodPolicy=policy, withGloo=0)
     job["spec"]["ps"] = a_role("exec sleep 600")
@@ -210,7 +210,7 @@ def test_servers_left_running_are_counted_until_stop_ends_them(open_engine: Open
     wait_for(engine, "left", Phase.COMPLETED)
     submit(engine, a_job("next", "true", cpu=1))
     assert "0 of 2 free" in waiting_because(engine, "next")
-    assert engine.machine().cpus_held == 2
+    assert engine.capacity().nodes[0].cpus_held == 2
     stopped = engine.stop("default", "left")
     assert stopped.status.phase is Phase.COMPLETED
     wait_for(engine, "next", Phase.COMPLETED)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regatta.api.job import Phase
 from regatta.engines.base import LogQuery
-from regatta.engines.local.engine import LocalEngine
+from regatta.engines.blocking import Blocking
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -14,6 +14,7 @@ from tests.engines.local.jobs import (
     eventually,
     pods_of,
     submit,
+    texts,
     wait_for,
     wait_until_quiet,
 )
@@ -33,7 +34,7 @@ def a_program_slow_to_end(folder: Path) -> str:
     return f"trap '' TERM; touch {folder}/busy; {wait}; rm {folder}/busy"
 
 
-def test_servers_that_ran_on_are_stopped_when_the_job_is_run_again(engine: LocalEngine) -> None:
+def test_servers_that_ran_on_are_stopped_when_the_job_is_run_again(engine: Blocking) -> None:
     old = submit(engine, a_job_that_leaves_its_server_running("echo served; exec sleep 600"))
     wait_for(engine, "again", Phase.COMPLETED)
     eventually(lambda: _lines(engine, old.uid) == ["served"], "what its server says")
@@ -48,13 +49,12 @@ def test_servers_that_ran_on_are_stopped_when_the_job_is_run_again(engine: Local
     assert _lines(engine, old.uid) == ["served"]
 
 
-def _lines(engine: LocalEngine, uid: str) -> list[str]:
-    logs = engine.logs("default", uid, LogQuery(role="ps"))
-    return [line.text for batch in logs for line in batch.lines]
+def _lines(engine: Blocking, uid: str) -> list[str]:
+    return texts(engine.logs("default", uid, LogQuery(role="ps")))
 
 
 def test_a_job_waits_for_the_servers_of_the_one_whose_name_it_takes(
-    engine: LocalEngine, tmp_path: Path
+    engine: Blocking, tmp_path: Path
 ) -> None:
     job = a_job_that_leaves_its_server_running(a_program_slow_to_end(tmp_path))
     job["spec"]["ps"]["template"]["spec"]["terminationGracePeriodSeconds"] = 600  # type: ignore[index]

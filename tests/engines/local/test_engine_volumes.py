@@ -8,9 +8,9 @@ import pytest
 
 from regatta.api.job import Phase
 from regatta.engines.base import LogQuery
-from regatta.engines.local.engine import LocalEngine
+from regatta.engines.blocking import Blocking
 from regatta.engines.local.home import Home
-from tests.engines.local.jobs import a_job, eventually, submit, wait_for
+from tests.engines.local.jobs import a_job, eventually, submit, texts, wait_for
 from tests.engines.local.runs import HAS_NAMESPACES
 
 pytestmark = pytest.mark.skipif(
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_an_empty_dir_lasts_through_restarts_in_place_and_ends_with_its_pod(
-    engine: LocalEngine, home: Home, tmp_path: Path
+    engine: Blocking, home: Home, tmp_path: Path
 ) -> None:
     host = tmp_path / "host"
     host.mkdir()
@@ -40,11 +40,11 @@ def test_an_empty_dir_lasts_through_restarts_in_place_and_ends_with_its_pod(
     (run,) = home.job(uid).glob("pods/*/runs/*")
     eventually(lambda: not (run / "volumes").exists(), "the end of its scratch space")
     assert (host / "precious").read_text() == "kept"
-    lines = [line.text for b in engine.logs("default", "scratch", LogQuery()) for line in b.lines]
+    lines = texts(engine.logs("default", "scratch", LogQuery()))
     assert "once" in lines
 
 
-def test_the_scratch_space_of_a_running_replica_is_kept(engine: LocalEngine, home: Home) -> None:
+def test_the_scratch_space_of_a_running_replica_is_kept(engine: Blocking, home: Home) -> None:
     job = a_job("busy", "touch /scratch/used; exec sleep 600")
     pod = job["spec"]["worker"]["template"]["spec"]
     pod["volumes"] = [{"name": "empty", "emptyDir": {}}]

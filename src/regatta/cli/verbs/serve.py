@@ -22,6 +22,7 @@ def command(settings: Settings, host: str, port: int) -> Exit:
     the server.token file of the state folder.
     """
     from regatta.daemon.connection import local_home
+    from regatta.engines.local.engine import LocalEngine
     from regatta.server.run import ALREADY_SERVED, serve
 
     home = local_home()
@@ -30,7 +31,7 @@ def command(settings: Settings, host: str, port: int) -> Exit:
         print(f"serving {address.url}\n  state and token: {home.path}", flush=True)
 
     try:
-        code = serve(home, host=host, port=port, ready=ready)
+        code = serve(home.path, lambda: LocalEngine(home), host=host, port=port, ready=ready)
     except OSError as error:
         raise Stop(
             Exit.INVALID,

@@ -1,4 +1,4 @@
-"""What doors are shown of pods and of the machine."""
+"""What doors are shown of pods, of what they use, and of the machine."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from regatta.api.job import Job, RoleStatus
 from regatta.controller.observe import is_current
-from regatta.engines.base import MachineView, PodView
+from regatta.engines.base import NodeView, PodView, ReplicaUse
 from regatta.engines.local.children import observe_pod
 from regatta.engines.local.replicas.runtime import RunState, Usage
-from regatta.engines.local.scheduling.ledger import Ledger
+from regatta.engines.local.scheduling.ledger import Ledger, need_of
 from regatta.engines.local.scheduling.machine import Machine, usage
 from regatta.engines.local.store.records import JobRecord, PodRecord
 
@@ -43,19 +43,37 @@ def pod_view(
     )
 
 
-def machine_view(machine: Machine, ledger: Ledger) -> MachineView:
+def node_view(machine: Machine, ledger: Ledger) -> NodeView:
+    """This machine, which is its only node and needs no name."""
     held, now = ledger.held(), usage()
-    return MachineView(
+    return NodeView(
+        name="",
         cpus=machine.cpus,
         cpus_held=held.millicores / 1000,
-        cpu_percent=now.cpu_percent,
+        cpus_used=now.cpu_percent / 100 * machine.cpus,
         memory_bytes=machine.memory,
         memory_held=held.memory,
         memory_used=now.memory_used,
-        gpus=machine.gpus,
+        gpus=len(machine.gpus),
         gpus_held=held.gpus,
         pods=machine.pods,
         pods_held=held.pods,
+    )
+
+
+def replica_use(job: Job, pod: PodRecord, use: Usage | None) -> ReplicaUse:
+    asked = need_of(job.spec.roles()[pod.role].template)
+    return ReplicaUse(
+        namespace=job.namespace,
+        job=job.name,
+        replica=f"{pod.role}-{pod.index}",
+        state=pod.phase.value,
+        cpus=asked.millicores / 1000,
+        memory_bytes=asked.memory,
+        gpus=asked.gpus,
+        gpu_ids=pod.gpus,
+        cpus_used=use.cpu_percent / 100 if use else None,
+        memory_used=use.memory_bytes if use else None,
     )
 
 

@@ -7,14 +7,28 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from regatta.engines.base import Submission
+from regatta.engines.base import Shell, Submission
 
 #: A job file may have 1 MiB; JSON escapes can make it longer, never by this much.
 LONGEST_TEXT = 4 * 1024 * 1024
+#: Enough for any client's own random words.
+LONGEST_KEY = 256
 
 
 class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class ShellBody(Body):
+    """The submitting shell, for a server on the same machine."""
+
+    directory: str = "/"
+    environment: dict[str, str] = {}
+    python: str | None = None
+    runtime: Literal["none", "docker", "podman"] = "none"
+    volumes: dict[str, str] = {}
+    no_gpu: bool = False
+    no_preflight: bool = False
 
 
 class SubmissionBody(Body):
@@ -24,18 +38,14 @@ class SubmissionBody(Body):
     namespace: str | None = None
     env: dict[str, str] = {}
     sets: tuple[str, ...] = ()
-    volumes: dict[str, str] = {}
     strict: bool = False
     replace: bool = False
-    no_gpu: bool = False
-    no_preflight: bool = False
-    directory: str = "/"
-    shell: dict[str, str] = {}
-    python: str | None = None
-    runtime: Literal["none", "docker", "podman"] = "none"
+    key: str = Field(default="", max_length=LONGEST_KEY)
+    shell: ShellBody | None = None
 
-    def submission(self) -> Submission:
-        return Submission(**self.model_dump())
+    def read(self) -> tuple[Submission, Shell | None]:
+        submission = Submission(**self.model_dump(exclude={"shell"}))
+        return submission, Shell(**self.shell.model_dump()) if self.shell else None
 
 
 class ScaleBody(Body):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -14,51 +16,55 @@ JOB = "/namespaces/{namespace}/jobs/{name}"
 
 
 def job_routes(engine: Engine) -> APIRouter:
-    # Plain functions: FastAPI runs them in its thread pool, as the engine's calls may block.
     routes = APIRouter(tags=["jobs"])
 
     @routes.get("/jobs")
-    def list_jobs(namespace: str | None = None) -> Response:
-        return items(list(engine.list(namespace)))
+    async def list_jobs(namespace: str | None = None) -> Response:
+        return items(await engine.list(namespace))
 
     @routes.post("/jobs", status_code=201)
-    def submit(body: SubmissionBody, dryRun: bool = False) -> Response:
-        if dryRun:
-            preview = engine.preview(body.submission())
-            fields = ("warnings", "objects", "environment", "ports", "notes")
-            shown = {field: getattr(preview, field) for field in fields}
-            return answer({"job": document(preview.job), **shown})
-        accepted = engine.submit(body.submission())
-        shown = {"warnings": accepted.warnings, "replaced": accepted.replaced}
-        return answer({"job": document(accepted.job), **shown}, 201)
+    async def submit(
+        body: SubmissionBody, dryRun: Literal["true", "stored", "false"] = "false"
+    ) -> Response:
+        """With `dryRun` nothing is created: `true` shows all that would be, `stored` what would be
+        stored, as whoever stores it says."""
+        submission, shell = body.read()
+        if dryRun == "false":
+            accepted = await engine.submit(submission, shell)
+            more = {"warnings": accepted.warnings, "replaced": accepted.replaced}
+            return answer({"job": document(accepted.job), **more}, 201)
+        preview = await engine.preview(submission, shell, stored=dryRun == "stored")
+        fields = ("warnings", "objects", "environment", "ports", "notes")
+        shown = {field: getattr(preview, field) for field in fields}
+        return answer({"job": document(preview.job), **shown})
 
     @routes.get(JOB)
-    def get(namespace: str, name: str) -> Response:
-        return answer_job(engine.get(namespace, name))
+    async def get(namespace: str, name: str) -> Response:
+        return answer_job(await engine.get(namespace, name))
 
     @routes.delete(JOB)
-    def delete(namespace: str, name: str) -> Response:
-        engine.delete(namespace, name)
+    async def delete(namespace: str, name: str) -> Response:
+        await engine.delete(namespace, name)
         return answer({})
 
     @routes.post(JOB + "/stop")
-    def stop(namespace: str, name: str) -> Response:
-        return answer_job(engine.stop(namespace, name))
+    async def stop(namespace: str, name: str) -> Response:
+        return answer_job(await engine.stop(namespace, name))
 
     @routes.post(JOB + "/scale")
-    def scale(namespace: str, name: str, body: ScaleBody) -> Response:
-        return answer_job(engine.scale(namespace, name, body.role, body.replicas))
+    async def scale(namespace: str, name: str, body: ScaleBody) -> Response:
+        return answer_job(await engine.scale(namespace, name, body.role, body.replicas))
 
     @routes.post(JOB + "/suspend")
-    def suspend(namespace: str, name: str) -> Response:
-        return answer_job(engine.suspend(namespace, name))
+    async def suspend(namespace: str, name: str) -> Response:
+        return answer_job(await engine.suspend(namespace, name))
 
     @routes.post(JOB + "/resume")
-    def resume(namespace: str, name: str) -> Response:
-        return answer_job(engine.resume(namespace, name))
+    async def resume(namespace: str, name: str) -> Response:
+        return answer_job(await engine.resume(namespace, name))
 
     @routes.get(JOB + "/pods")
-    def pods(namespace: str, name: str) -> Response:
-        return items(engine.pods(namespace, name))
+    async def pods(namespace: str, name: str) -> Response:
+        return items(await engine.pods(namespace, name))
 
     return routes

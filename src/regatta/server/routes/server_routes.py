@@ -1,10 +1,11 @@
-"""The machine, and the server itself."""
+"""What the engine has to give, and the server itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -17,13 +18,13 @@ def server_routes(
 ) -> APIRouter:
     routes = APIRouter(tags=["server"])
 
-    @routes.get("/machine")
-    def machine() -> Response:
-        return answer(engine.machine())
+    @routes.get("/capacity")
+    async def capacity(namespace: str | None = None) -> Response:
+        return answer(await engine.capacity(namespace))
 
     @routes.get("/server")
-    def server() -> Response:
-        return answer(describe())
+    async def server() -> Response:
+        return answer({**describe(), **msgspec.to_builtins(await engine.traits())})
 
     @routes.post("/server/stop")
     async def stop_server() -> Response:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from regatta.api.job import Phase
-from regatta.engines.local.engine import LocalEngine
+from regatta.engines.blocking import Blocking
 from regatta.engines.local.replicas.build import PROGRESS_PATH
 from regatta.engines.local.replicas.progress_reader import progress_mtime, read_progress
 from tests.engines.local.jobs import a_job, submit, wait_for
@@ -230,7 +230,7 @@ def test_a_metric_that_is_no_finite_number_is_passed_over(tmp_path: Path, number
     "nonsense", [{"at": 1e18}, {"step": 10**400, "total": 10**401}], ids=["time", "numbers"]
 )
 def test_a_job_that_reports_nonsense_completes_all_the_same(
-    engine: LocalEngine, tmp_path: Path, nonsense: dict[str, object]
+    engine: Blocking, tmp_path: Path, nonsense: dict[str, object]
 ) -> None:
     write(tmp_path, a_record(1, 1.0) | nonsense)
     script = f"sleep 0.3; cat {tmp_path}/progress.jsonl > $REGATTA_PROGRESS"

@@ -76,11 +76,11 @@ def test_a_job_comes_back_as_it_went_in(store: Store) -> None:
 def test_what_is_committed_survives_a_new_store(tmp_path: Path) -> None:
     first = Store(tmp_path / "db")
     add(first, a_stored_job())
-    version = first.version
+    version = first.feed.version
     first.close()
     second = Store(tmp_path / "db")
     assert [record.uid for record in second.read.jobs()] == ["u1"]
-    assert second.version == version
+    assert second.feed.version == version
     second.close()
 
 
@@ -245,27 +245,27 @@ def test_events_can_be_read_on_from_where_one_was(store: Store) -> None:
 
 
 def test_the_version_rises_with_changes_and_only_with_them(store: Store) -> None:
-    before = store.version
+    before = store.feed.version
     add(store, a_stored_job())
-    after = store.version
+    after = store.feed.version
     assert after > before
     with store.write() as tx:
         tx.set_counter("awake", 12.5)
         tx.set_waiting("u1", "")
-    assert store.version == after
+    assert store.feed.version == after
     assert store.read.counter("awake") == 12.5
 
 
 def test_a_waiter_is_woken_by_a_change_of_another_thread(store: Store) -> None:
-    version = store.version
+    version = store.feed.version
     thread = threading.Thread(target=add, args=(store, a_stored_job()))
     thread.start()
-    assert store.wait_for_change(version, 30) > version
+    assert store.feed.wait(version, 30) > version
     thread.join()
 
 
 def test_a_waiter_gives_up_when_nothing_changes(store: Store) -> None:
-    assert store.wait_for_change(store.version, 0.01) == store.version
+    assert store.feed.wait(store.feed.version, 0.01) == store.feed.version
 
 
 def test_readers_never_wait_for_the_writer(store: Store) -> None:

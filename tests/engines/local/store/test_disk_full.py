@@ -12,6 +12,7 @@ import pytest
 
 from regatta.api.errors import DiskFull
 from regatta.api.job import Phase
+from regatta.engines.blocking import Blocking, in_loop_thread
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
 from regatta.engines.local.store.disk_full import RESERVE_BYTES
@@ -39,13 +40,14 @@ def fill(disk: Path) -> None:
     assert os.statvfs(disk).f_bavail == 0
 
 
-def submit_many(engine: LocalEngine) -> None:
+def submit_many(engine: Blocking) -> None:
     for number in range(500):
         submit(engine, a_job(f"next-{number}", "true", runPolicy={"suspend": True}))
 
 
 def test_on_a_full_disk_a_submit_is_refused_and_a_delete_makes_room(small_disk: Path) -> None:
-    engine = LocalEngine(open_home(small_disk / "home"))
+    home = open_home(small_disk / "home")
+    engine = in_loop_thread(lambda: LocalEngine(home))
     try:
         script = "head -c 300000 /dev/zero | tr '\\0' 'x' | fold -w 100"
         submit(engine, a_job("old", script))

@@ -20,11 +20,8 @@ from regatta.engines.local.logs.log_files import (
     read_records,
     tail_start,
 )
-from regatta.engines.logs.matcher import Matcher
+from regatta.engines.logs.selection import BATCH, LONGEST_LINE, LineFilter, timestamp
 
-BATCH = 500
-#: Parts of a line are put together up to this; an endless line is shown in pieces.
-LONGEST_LINE = 64 * 1024
 #: A line without an end is shown after this; until then its end may still come.
 PATIENCE = timedelta(seconds=1)
 #: After the end of any log.
@@ -72,8 +69,8 @@ class LogReader:
         self._query = query
         self._cursors: list[_Cursor] = []
         self._begun = False
-        self._since = "" if query.since is None else _timestamp(query.since)
-        self._matcher = None if query.grep is None else Matcher(query.grep)
+        self._filter = LineFilter(query)
+        self._since = self._filter.since
         self._after = {uid: _parse(uid, text) for uid, text in query.after.items()}
 
     def add(self, pod: PodLog, *, late: bool = False) -> None:
@@ -118,8 +115,7 @@ class LogReader:
             yield LogBatch(tuple(lines), self.positions())
 
     def close(self) -> None:
-        if self._matcher is not None:
-            self._matcher.close()
+        self._filter.close()
 
     def positions(self) -> dict[str, str]:
         # A pod that nothing was read of yet is named too: left out, it would look like one of an
@@ -181,7 +177,7 @@ class LogReader:
         return _Step(first.at, line, cursor, last.end)
 
     def _remark(self, cursor: _Cursor, lost: _Lost) -> _Step:
-        at = next((r.at for r in _first_records(lost.segment)), _timestamp(datetime.now(UTC)))
+        at = next((r.at for r in _first_records(lost.segment)), timestamp(datetime.now(UTC)))
         text = f"{_amount(lost.size)} of this log were rotated away before this line"
         line = LogLine(cursor.pod.label, at, REMARK, text)
         shown = line if at >= self._since else None
@@ -189,22 +185,19 @@ class LogReader:
 
     def _matching(self, steps: list[_Step]) -> list[_Step]:
         """Lines without the pattern become passed over."""
-        if self._matcher is not None:
+        if self._filter.has_pattern:
             asked = [(step, step.line.text) for step in steps if step.line and not step.lost]
-            found = self._matcher.matches([text for _, text in asked])
+            found = self._filter.matches([text for _, text in asked])
             for (step, _), matches in zip(asked, found, strict=True):
                 step.line = step.line if matches else None
         return steps
 
     def _only_wanted(self, records: list[Record]) -> list[Record]:
         recent = [record for record in records if record.at >= self._since]
-        if self._matcher is None:
+        if not self._filter.has_pattern:
             return recent
-        found: list[bool] = []
-        for start in range(0, len(recent), BATCH):
-            some = recent[start : start + BATCH]
-            found += self._matcher.matches([r.text.decode("utf-8", "replace") for r in some])
-        return list(compress(recent, found))
+        texts = [record.text.decode("utf-8", "replace") for record in recent]
+        return list(compress(recent, self._filter.matches(texts)))
 
 
 class _Lost(msgspec.Struct, frozen=True):
@@ -258,12 +251,7 @@ def _length(parts: list[Record]) -> int:
 
 
 def _is_old(record: Record) -> bool:
-    return record.at < _timestamp(datetime.now(UTC) - PATIENCE)
-
-
-def _timestamp(moment: datetime) -> str:
-    """As the log writes it, so that text compares as time does."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+    return record.at < timestamp(datetime.now(UTC) - PATIENCE)
 
 
 def _amount(size: int) -> str:

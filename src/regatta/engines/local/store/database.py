@@ -2,8 +2,8 @@
 
 A write happens inside `with store.write() as tx:`, which is one transaction: all of it survives a
 power cut once the block has ended, or none of it does. Reads outside of one use a connection per
-thread and never wait for the writer. Every transaction that changed something raises the change
-version, on which `wait_for_change` sleeps.
+thread and never wait for the writer. Every transaction that changed something has a version, and
+the `feed` tells watchers of it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from regatta.api.errors import BrokenDatabase, NewerDatabase
 from regatta.engines.local.store.disk_full import Reserve, telling_a_full_disk
+from regatta.engines.local.store.feed import Feed
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.writes import Transaction
 
@@ -35,15 +36,15 @@ class Store:
                 "move it away to begin with an empty one; logs stay in the folder beside it."
             ) from error
         self._writing = threading.RLock()
+        self._opening = threading.Lock()
         self._local = threading.local()
         self._readers: list[weakref.finalize[[], threading.Thread]] = []
-        self._changed = threading.Condition()
         try:
             migrate(self._writer)
         except BaseException:
             self._writer.close()
             raise
-        self._version = int(Transaction(self._writer).counter("version"))
+        self.feed = Feed(int(Transaction(self._writer).counter("version")))
         self.reserve = Reserve(path.with_name(path.name + ".reserve"))
         self.reserve.keep()
 
@@ -63,10 +64,8 @@ class Store:
                 if self._writer.in_transaction:  # SQLite ends it itself when the disk is full
                     self._writer.execute("ROLLBACK")
                 raise
-        if version != self._version:
-            with self._changed:
-                self._version = max(version, self._version)
-                self._changed.notify_all()
+        if tx.changed:
+            self.feed.tell(version, frozenset(tx.touched))
 
     @property
     def read(self) -> Queries:
@@ -77,27 +76,13 @@ class Store:
             connection.execute("PRAGMA query_only = ON")
             # Closed with its thread, or with the store, whichever ends first.
             closer = weakref.finalize(threading.current_thread(), connection.close)
-            with self._changed:
+            with self._opening:
                 self._readers = [old for old in self._readers if old.alive] + [closer]
             queries = self._local.queries = Queries(connection)
         return queries
 
-    @property
-    def version(self) -> int:
-        return self._version
-
-    def wait_for_change(self, version: int, timeout: float) -> int:
-        with self._changed:
-            self._changed.wait_for(lambda: self._version > version, timeout)
-            return self._version
-
-    def wake_all(self) -> None:
-        """Let those who wait for a change look again, without one."""
-        with self._changed:
-            self._changed.notify_all()
-
     def close(self) -> None:
-        with self._writing, self._changed:
+        with self._writing, self._opening:
             for closer in self._readers:
                 closer()
             self._readers.clear()

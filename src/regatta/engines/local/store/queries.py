@@ -86,6 +86,11 @@ class Queries:
             )
         ]
 
+    def submitted(self, key: str) -> tuple[str, str] | None:
+        """Uid and name of the job that a submission with this key made, here or no more."""
+        row = self._row("SELECT job_uid, name FROM submissions WHERE key = ?", key)
+        return (row["job_uid"], row["name"]) if row else None
+
     # Pods
 
     def pod(self, uid: str) -> PodRecord | None:

@@ -9,11 +9,11 @@ import msgspec
 
 from regatta.api.job import Job
 from regatta.controller.world import PodPhase, port_block
-from regatta.engines.base import Submission
+from regatta.engines.base import Shell
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What of a submission outlives it: where and how its processes run."""
+    """What of a submission's shell outlives it: where and how its processes run."""
 
     directory: str = "/"
     shell: dict[str, str] = {}
@@ -22,13 +22,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     runtime: str = "none"
 
     @classmethod
-    def of(cls, submission: Submission) -> Context:
+    def of(cls, shell: Shell) -> Context:
         return cls(
-            directory=submission.directory,
-            shell=submission.shell,
-            python=submission.python,
-            volumes=submission.volumes,
-            runtime=submission.runtime,
+            directory=shell.directory,
+            shell=shell.environment,
+            python=shell.python,
+            volumes=shell.volumes,
+            runtime=shell.runtime,
         )
 
 

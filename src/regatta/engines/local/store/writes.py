@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -21,12 +21,16 @@ from regatta.engines.local.store.records import Context, JobRecord, PodRecord, R
 
 #: Enough to tell a job's story; a job that restarts for days must not fill the disk with it.
 EVENTS_PER_JOB = 1000
+#: How long the key of a submission is remembered.
+KEY_LIFETIME = timedelta(days=2)
 
 
 class Transaction(Queries):
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
         self.changed = False
+        #: Jobs whose own rows this transaction wrote.
+        self.touched: set[str] = set()
 
     def _change(self, sql: str, *values: object) -> int:
         cursor = self._connection.execute(sql, values)
@@ -71,6 +75,7 @@ class Transaction(Queries):
     # Jobs
 
     def add_job(self, job: Job, context: Context, companions: bytes, at: datetime) -> JobRecord:
+        self.touched.add(job.uid)
         queued = self.next_in_sequence()
         self._change(
             "INSERT INTO jobs (uid, namespace, name, document, status, context, companions, "
@@ -90,6 +95,7 @@ class Transaction(Queries):
 
     def set_job(self, job: Job) -> None:
         """A new spec or new metadata. The status has its own writer."""
+        self.touched.add(job.uid)
         self._change(
             "UPDATE jobs SET document = ?, finished = ?, version = ? WHERE uid = ?",
             _document(job),
@@ -99,6 +105,7 @@ class Transaction(Queries):
         )
 
     def set_status(self, job: Job, status: JobStatus) -> None:
+        self.touched.add(job.uid)
         final = status.phase is not None and status.phase.final
         self._change(
             "UPDATE jobs SET status = ?, finished = ?, version = ? WHERE uid = ?",
@@ -109,6 +116,7 @@ class Transaction(Queries):
         )
 
     def supersede(self, job_uid: str) -> None:
+        self.touched.add(job_uid)
         self._change("UPDATE jobs SET superseded = 1 WHERE uid = ?", job_uid)
 
     def admit(self, job_uid: str, shape: dict[str, int]) -> None:
@@ -132,7 +140,21 @@ class Transaction(Queries):
         return self._change(sql, why, job_uid) > 0
 
     def remove_job(self, job_uid: str) -> None:
+        self.touched.add(job_uid)
         self._change("DELETE FROM jobs WHERE uid = ?", job_uid)
+
+    def keep_key(self, key: str, job: Job, at: datetime) -> None:
+        """That this submission has arrived; those of two days ago are not sent again any more."""
+        self._connection.execute(
+            "DELETE FROM submissions WHERE at < ?", ((at - KEY_LIFETIME).isoformat(),)
+        )
+        self._change(
+            "INSERT INTO submissions (key, job_uid, name, at) VALUES (?, ?, ?, ?)",
+            key,
+            job.uid,
+            job.name,
+            at.isoformat(),
+        )
 
     # Pods
 

@@ -15,12 +15,11 @@ from msgspec.structs import replace
 
 from regatta.api.errors import NeverFits
 from regatta.api.job import Job, JobSpec, RoleSpec
-from regatta.api.load import load_job
 from regatta.api.problems import Problem
 from regatta.api.quantity import GPU
 from regatta.api.source.companions import Companions
 from regatta.controller.plan import Instant
-from regatta.engines.base import Preview, Submission
+from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.replicas.build import list_ignored
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine
@@ -28,7 +27,8 @@ from regatta.engines.local.scheduling.scheduler import never_fits
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
 from regatta.engines.local.submit.preflight import preflight
-from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, rehearse
+from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, rehearse_here
+from regatta.engines.submission import read_submission
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +43,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 def prepare(
     submission: Submission,
+    shell: Shell,
     machine: Machine,
     where: Callable[[int], Reservation],
     now: Instant,
@@ -52,27 +53,18 @@ def prepare(
 
     `where` tells the places that so many replicas would get now, for the rehearsal.
     """
-    loaded = load_job(
-        submission.text,
-        source=submission.source,
-        strict=submission.strict,
-        name=submission.name,
-        namespace=submission.namespace,
-        env=submission.env,
-        sets=submission.sets,
-        volumes=submission.volumes,
-    )
+    loaded = read_submission(submission, shell)
     warnings = list(loaded.warnings)
     job = loaded.job
-    if submission.no_gpu and whole_need(job).gpus:
+    if shell.no_gpu and whole_need(job).gpus:
         job = without_gpus(job)
         warnings.append(Problem("", "runs without the GPUs it asks for (--no-gpu)", "warning"))
     job = _fresh(job, now)
     refuse_what_never_fits(job, machine)
-    context = Context.of(submission)
-    rehearsal = rehearse(job, where(places_needed(job)), now, machine.gpus)
+    context = Context.of(shell)
+    rehearsal = rehearse_here(job, where(places_needed(job)), now, machine.gpus)
     runs = build_runs(job, rehearsal, context, loaded.companions, all_pods=False)
-    if not submission.no_preflight:
+    if not shell.no_preflight:
         roles = {pod.name: pod.role for pod in rehearsal.pods}
         warnings += preflight(job, {roles[name]: run for name, run in runs.items()}, probe)
     return Prepared(

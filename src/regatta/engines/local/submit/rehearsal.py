@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from regatta.api.errors import InvalidJob
 from regatta.api.job import Job
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.controller.observe import ordinal_of
-from regatta.controller.plan import Instant, NewEnvironment, NewPod
-from regatta.controller.reconcile import reconcile
+from regatta.controller.plan import Instant, NewEnvironment, NewPod, Plan
 from regatta.controller.world import Children, port_block
 from regatta.engines.local.replicas.build import Placement, build_run
 from regatta.engines.local.replicas.gather import process_context, with_uid
@@ -27,10 +25,7 @@ from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.scheduling.ledger import needs_of
 from regatta.engines.local.scheduling.reservations import place, ports_of
 from regatta.engines.local.store.records import Context, Reservation
-from regatta.engines.rehearsing import as_placed
-
-#: Creating pods and writing their environment takes two looks; more would be a mistake of ours.
-ROUNDS = 5
+from regatta.engines.preview import as_placed, rehearse
 
 
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,33 +42,42 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
         return {name: port_block(place.port_base) for name, place in self.places.items()}
 
 
-def rehearse(
+class _Paper:
+    """The places that the next free addresses and ports make, and what would stand on them."""
+
+    def __init__(self, job: Job, reservation: Reservation, gpus: tuple[str, ...]) -> None:
+        self._reservation = reservation
+        self._needs = needs_of(job)
+        self._gpus = gpus
+        self.pods: list[NewPod] = []
+        self.environments: list[NewEnvironment] = []
+        self.places: dict[str, Placement] = {}
+
+    def children(self, job: Job) -> Children:
+        return Children(
+            pods=tuple(as_placed(pod, self.places[pod.name].address) for pod in self.pods),
+            environments=frozenset(made.revision for made in self.environments),
+            ports=ports_of(self._reservation),
+        )
+
+    def take(self, job: Job, plan: Plan) -> None:
+        for pod in plan.pods:
+            self.pods.append(pod)
+            address, port = place(self._reservation, ordinal_of(job, pod.role, pod.index))
+            count = self._needs[pod.role].gpus
+            mine, self._gpus = self._gpus[:count], self._gpus[count:]
+            self.places[pod.name] = Placement(address=address, port_base=port, gpus=mine)
+        self.environments += plan.environments
+
+
+def rehearse_here(
     job: Job, reservation: Reservation, now: Instant, gpus: tuple[str, ...] = ()
 ) -> Rehearsal:
-    running = replace(job.spec.run_policy, suspend=False, abort=False)
-    job = replace(job, spec=replace(job.spec, run_policy=running))
-    needs = needs_of(job)
-    made: list[NewPod] = []
-    environments: list[NewEnvironment] = []
-    places: dict[str, Placement] = {}
-    for _ in range(ROUNDS):
-        children = Children(
-            pods=tuple(as_placed(pod, places[pod.name].address) for pod in made),
-            environments=frozenset(e.revision for e in environments),
-            ports=ports_of(reservation),
-        )
-        plan = reconcile(job, children, now)
-        if not (plan.pods or plan.environments):
-            break
-        if plan.status is not None:
-            job = replace(job, status=plan.status)
-        for pod in plan.pods:
-            made.append(pod)
-            address, port = place(reservation, ordinal_of(job, pod.role, pod.index))
-            mine, gpus = gpus[: needs[pod.role].gpus], gpus[needs[pod.role].gpus :]
-            places[pod.name] = Placement(address=address, port_base=port, gpus=mine)
-        environments.extend(plan.environments)
-    return Rehearsal(pods=tuple(made), environments=tuple(environments), places=places)
+    paper = _Paper(job, reservation, gpus)
+    rehearse(job, paper, now)
+    return Rehearsal(
+        pods=tuple(paper.pods), environments=tuple(paper.environments), places=paper.places
+    )
 
 
 def build_runs(

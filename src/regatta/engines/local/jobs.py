@@ -1,0 +1,308 @@
+"""What doors ask of this machine's jobs and want of them: reads of what is committed, and
+intentions that the loop carries out. Blocks; `engine.py` is the asynchronous face."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from regatta.api.errors import DiskFull, NotPossible
+from regatta.api.job import Job
+from regatta.controller.plan import Event
+from regatta.engines.base import (
+    Accepted,
+    Capacity,
+    EventView,
+    Gone,
+    LogQuery,
+    PodView,
+    Preview,
+    ReplicaUse,
+    Shell,
+    Submission,
+)
+from regatta.engines.changing import (
+    name_is_taken,
+    next_generation,
+    no_such_job,
+    nothing_to_stop,
+    refuse_when_deleting,
+    scaled,
+    suspended,
+)
+from regatta.engines.local.apply import delete_pod, mark_deleting, stop_pod
+from regatta.engines.local.clock import Clock
+from regatta.engines.local.home import Home
+from regatta.engines.local.logs.job_logs import JobLog
+from regatta.engines.local.loop import Loop
+from regatta.engines.local.replicas.meter import Meter
+from regatta.engines.local.replicas.runspec import run_folder
+from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places
+from regatta.engines.local.scheduling.ledger import places_needed
+from regatta.engines.local.scheduling.machine import Machine
+from regatta.engines.local.store.database import Store
+from regatta.engines.local.store.queries import Queries
+from regatta.engines.local.store.records import JobRecord, PodRecord, Reservation
+from regatta.engines.local.store.writes import Transaction
+from regatta.engines.local.submit import prepare
+from regatta.engines.local.views import node_view, pod_view, replica_use
+
+#: Replaced jobs of one name whose logs are kept.
+HISTORY = 5
+
+
+class LocalJobs:
+    """Calls come from any thread."""
+
+    def __init__(
+        self, home: Home, store: Store, loop: Loop, machine: Machine, clock: Clock
+    ) -> None:
+        self._home, self._store, self._loop = home, store, loop
+        self._machine, self._clock = machine, clock
+        self._meter = Meter()
+
+    # Coming in
+
+    def submit(self, submission: Submission, shell: Shell) -> Accepted:
+        if arrived := self._arrived(self._store.read, submission.key):
+            return arrived
+        # The rehearsal's places are for checks only; the job's own are reserved when it is written.
+        prepared = self._prepare(submission, shell, lambda _: last_reserved(self._store.read))
+        job, now = prepared.job, self._clock.now().wall
+        with self._store.write() as tx:
+            if arrived := self._arrived(tx, submission.key):
+                return arrived
+            replaced = self._make_room(tx, job, submission.replace)
+            companions = msgspec.json.encode(prepared.companions)
+            tx.add_job(job, prepared.context, companions, now)
+            if submission.key:
+                tx.keep_key(submission.key, job, now)
+            # Where no ports are free now, the scheduler reserves them when some are.
+            reserve_places(tx, job.uid, places_needed(job))
+            submitted = Event(type="Normal", reason="Submitted", message="waits for its turn")
+            tx.add_event(job.uid, submitted, now)
+        self._loop.look_at(job.uid, *([replaced] if replaced else []))
+        return Accepted(job=job, warnings=prepared.warnings, replaced=replaced)
+
+    def _arrived(self, read: Queries, key: str) -> Accepted | None:
+        """What a submission with this key made, when it came before."""
+        made = read.submitted(key) if key else None
+        if made is None:
+            return None
+        uid, name = made
+        record = read.job(uid)
+        if record is None:
+            raise NotPossible(
+                f"this submission arrived before, as job {name}, which was deleted since; to run "
+                "it once more, submit it anew"
+            )
+        return Accepted(job=record.job)
+
+    def preview(self, submission: Submission, shell: Shell) -> Preview:
+        prepared = self._prepare(
+            submission, shell, lambda count: next_free(self._store.read, count)
+        )
+        return prepare.preview(prepared)
+
+    def _prepare(
+        self, submission: Submission, shell: Shell, where: Callable[[int], Reservation]
+    ) -> prepare.Prepared:
+        return prepare.prepare(submission, shell, self._machine, where, self._clock.now())
+
+    def _make_room(self, tx: Transaction, job: Job, replace_live: bool) -> str:
+        """A finished job gives its name up and stays for its logs; a live one only if asked to.
+
+        Whatever of it still runs is ended, and the new job waits for that (`schedule`).
+        """
+        old = tx.job_named(job.namespace, job.name)
+        if old is None:
+            return ""
+        if not old.job.finished:
+            if not replace_live:
+                raise name_is_taken(old.job)
+            _change_policy(tx, old.job, abort=True)
+        else:
+            # Servers that ran on: under a name that is another job's, nobody could end them.
+            for pod in tx.pods(old.uid):
+                stop_pod(tx, pod, self._clock.now().wall)
+        tx.supersede(old.uid)
+        for uid in tx.history(job.namespace, job.name)[HISTORY:]:
+            stale = tx.job(uid)
+            if stale is not None:
+                mark_deleting(tx, stale.job, self._clock.now().wall)
+                self._loop.look_at(uid)
+        return old.uid
+
+    # Reading
+
+    def get(self, namespace: str, name: str) -> Job:
+        return self._find(self._store.read, namespace, name).job
+
+    def find(self, namespace: str, name: str) -> Job | None:
+        record = self._store.read.job_named(namespace, name)
+        return record.job if record is not None else None
+
+    def list(self, namespace: str | None, name: str | None = None) -> builtins.list[Job]:
+        if namespace is not None and name is not None:
+            job = self.find(namespace, name)
+            return [job] if job is not None else []
+        jobs = [record.job for record in self._store.read.jobs(namespace)]
+        return [job for job in jobs if name in (None, job.name)]
+
+    def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
+        read = self._store.read
+        record = self._find(read, namespace, name)
+        pods = read.all_pods(record.uid)
+        if not any(pod.alive for pod in pods):
+            return [pod_view(record, pod, None, None) for pod in pods]
+        measured = self._meter.measure(self._live_folders(read.pods_not_over()))
+        views = []
+        for pod in pods:
+            state, use = measured.get(self._folder(pod), (None, None))
+            views.append(pod_view(record, pod, state, use))
+        return views
+
+    def capacity(self, namespace: str | None) -> Capacity:
+        return Capacity(
+            nodes=(node_view(self._machine, self._loop.ledger),),
+            replicas=tuple(self._replicas(namespace)),
+        )
+
+    def _replicas(self, namespace: str | None) -> Iterator[ReplicaUse]:
+        read = self._store.read
+        live = [pod for pod in read.pods_not_over() if pod.alive and not pod.gone]
+        measured = self._meter.measure(self._live_folders(live))
+        records: dict[str, JobRecord | None] = {}
+        for pod in live:
+            if pod.job_uid not in records:
+                records[pod.job_uid] = read.job(pod.job_uid)
+            record = records[pod.job_uid]
+            if record is not None and namespace in (None, record.job.namespace):
+                _, use = measured.get(self._folder(pod), (None, None))
+                yield replica_use(record.job, pod, use)
+
+    def _live_folders(self, pods: builtins.list[PodRecord]) -> builtins.list[Path]:
+        return [self._folder(pod) for pod in pods if pod.alive]
+
+    def _folder(self, pod: PodRecord) -> Path:
+        return run_folder(self._home.pod(pod.job_uid, pod.uid), pod.run)
+
+    def events(
+        self, namespace: str | None, name: str | None, after: int = 0, *, of_any: bool = False
+    ) -> builtins.list[EventView]:
+        """`of_any`: also of a job that is no more, or not yet there."""
+        if not of_any and namespace is not None and name is not None:
+            self._find(self._store.read, namespace, name)
+        return self._store.read.events(namespace, name, after)
+
+    def open_log(self, namespace: str, name: str, query: LogQuery, *, follow: bool) -> JobLog:
+        record = self._find(self._store.read, namespace, name)
+        return JobLog(self._home, self._store, record, query, follow=follow)
+
+    def news(self, uids: set[str], known: dict[str, tuple[str, str]]) -> builtins.list[Job | Gone]:
+        """How these jobs are now, for one who knows the others. `known` is kept: uid → name."""
+        read = self._store.read
+        found: builtins.list[Job | Gone] = []
+        for uid in uids:
+            record = read.job(uid)
+            if record is not None and not record.superseded:
+                known[uid] = (record.job.namespace, record.job.name)
+                found.append(record.job)
+            elif (name := known.pop(uid, None)) is not None and read.job_named(*name) is None:
+                found.append(Gone(*name))
+        return found
+
+    # Changing
+
+    def stop(self, namespace: str, name: str) -> Job:
+        def change(tx: Transaction, record: JobRecord) -> None:
+            if not record.job.finished:
+                _change_policy(tx, record.job, abort=True)
+                return
+            running = [pod for pod in tx.pods(record.uid) if not pod.over]
+            if not running:
+                raise nothing_to_stop(record.job)
+            for pod in running:
+                stop_pod(tx, pod, self._clock.now().wall)
+
+        return self._change(namespace, name, change)
+
+    def delete(self, namespace: str, name: str) -> None:
+        """With its records and logs, and those of jobs it replaced; what runs is ended first."""
+        try:
+            uids = self._mark_deleting(namespace, name)
+        except DiskFull:
+            self._store.reserve.spend()
+            uids = self._mark_deleting(namespace, name)
+        self._loop.look_at(*uids)
+        self._wait_until_gone(uids[0])
+
+    def _mark_deleting(self, namespace: str, name: str) -> builtins.list[str]:
+        now = self._clock.now().wall
+        with self._store.write() as tx:
+            record = self._find(tx, namespace, name)
+            older = [] if record.superseded else tx.history(namespace, record.job.name)
+            uids = [record.uid, *older]
+            for uid in uids:
+                doomed = tx.job(uid)
+                if doomed is None:
+                    continue
+                mark_deleting(tx, doomed.job, now)
+                for pod in tx.pods(uid):
+                    delete_pod(tx, pod, now)
+        return uids
+
+    def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
+        def change(tx: Transaction, record: JobRecord) -> None:
+            job = scaled(record.job, role, replicas)
+            prepare.refuse_what_never_fits(job, self._machine)
+            if not reserve_places(tx, job.uid, places_needed(job)):
+                raise NotPossible(f"no ports are free for {replicas} replicas of {role} just now")
+            tx.set_job(job)
+
+        return self._change(namespace, name, change)
+
+    def suspend(self, namespace: str, name: str, wanted: bool) -> Job:
+        def change(tx: Transaction, record: JobRecord) -> None:
+            tx.set_job(suspended(record.job, wanted))
+
+        return self._change(namespace, name, change)
+
+    def _change(
+        self, namespace: str, name: str, change: Callable[[Transaction, JobRecord], None]
+    ) -> Job:
+        with self._store.write() as tx:
+            record = self._find(tx, namespace, name)
+            refuse_when_deleting(record.job)
+            change(tx, record)
+            after = tx.job(record.uid)
+        self._loop.look_at(record.uid)
+        assert after is not None
+        return after.job
+
+    def _wait_until_gone(self, uid: str, timeout: float = 2.0) -> None:
+        """A list right after a delete no longer shows it, unless its processes are slow to end."""
+        feed = self._store.feed
+        deadline = self._clock.monotonic() + timeout
+        while (left := deadline - self._clock.monotonic()) > 0:
+            version = feed.version
+            record = self._store.read.job(uid)
+            if record is None or self._store.read.has_live_pods(uid):
+                return
+            feed.wait(version, left)
+
+    def _find(self, read: Queries, namespace: str, name: str) -> JobRecord:
+        record = read.job_named(namespace, name)
+        if record is None:
+            raise no_such_job(namespace, name)
+        return record
+
+
+def _change_policy(tx: Transaction, job: Job, **changes: bool) -> None:
+    policy = replace(job.spec.run_policy, **changes)
+    if policy != job.spec.run_policy:
+        tx.set_job(next_generation(replace(job, spec=replace(job.spec, run_policy=policy))))
