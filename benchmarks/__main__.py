@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import first_line, memory, startup, throughput
+from benchmarks import first_line, memory, startup, throughput, watch_cost
 from benchmarks.measure import REGATTA, Row, environment
 
 MEASURES = {
@@ -17,6 +17,7 @@ MEASURES = {
     "first line": first_line.measure,
     "throughput": throughput.measure,
     "memory": memory.measure,
+    "watch cost": watch_cost.measure,
 }
 
 

@@ -1,26 +1,68 @@
-"""Every behaviour is played on both engines."""
+"""Every behaviour is played on each engine, directly and through a server in front of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.stages import ClusterStage, LocalStage, Play, Stage
+from regatta.engines.blocking import Blocking
+from regatta.engines.kubernetes.engine.engine import open_cluster
+from tests.conformance.stages import Stage, a_shell, ends_by_annotation, ends_by_file
+from tests.doors import Regatta, a_regatta
 from tests.engines.local.opening import engine, home, open_engine
 from tests.kubernetes.conftest import namespace, plane
+from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.operator.conftest import cluster, jobs, operator
 
 __all__ = ["cluster", "engine", "home", "jobs", "namespace", "open_engine", "operator", "plane"]
 
+WAYS = ["local", "local through REST", "kubernetes", "kubernetes through REST"]
 
-@pytest.fixture(params=["local", "kubernetes"])
-def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
-    stage: Stage
-    if request.param == "local":
+
+@pytest.fixture(params=WAYS)
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
+    if request.param.startswith("local"):
         folder = tmp_path / "told"
         folder.mkdir()
-        stage = LocalStage(request.getfixturevalue("engine"), folder)
-    else:
-        stage = ClusterStage(request.getfixturevalue("jobs"))
-    return Play(stage)
+        engine: Blocking = request.getfixturevalue(
+            "engine" if request.param == "local" else "local_server"
+        )
+        space = "default" if request.param == "local" else f"play-{tmp_path.name}"[:63].rstrip("-")
+        return Stage(engine, _as_name(space), ends_by_file(folder), a_shell(folder))
+    jobs = request.getfixturevalue("jobs")
+    engine = request.getfixturevalue(
+        "cluster_engine" if request.param == "kubernetes" else "cluster_server"
+    )
+    return Stage(engine, jobs.namespace, ends_by_annotation(jobs), None)
+
+
+@pytest.fixture(scope="session")
+def local_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Blocking]:
+    with a_regatta(tmp_path_factory.mktemp("served")) as regatta:
+        assert regatta("server", "start").code == 0
+        yield regatta.client
+
+
+@pytest.fixture(scope="session")
+def cluster_engine(cluster: ControlPlane) -> Iterator[Blocking]:
+    engine = open_cluster(cluster.admin_kubeconfig, None, "")
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def cluster_server(
+    cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Blocking]:
+    """`regatta serve --engine kubernetes`, as a process of its own."""
+    regatta = Regatta(tmp_path_factory.mktemp("cluster-server"))
+    kubeconfig = ("--kubeconfig", str(cluster.admin_kubeconfig))
+    with regatta.serving("--engine", "kubernetes", *kubeconfig) as engine:
+        yield engine
+
+
+def _as_name(text: str) -> str:
+    """As a namespace may be called."""
+    return "".join(letter if letter.isalnum() else "-" for letter in text.lower())

@@ -1,14 +1,14 @@
-"""How a job behaves, whichever engine runs it."""
+"""How a job behaves, whichever engine runs it and whatever stands in between."""
 
 from __future__ import annotations
 
 import pytest
 
 from regatta.api.job import Phase
-from tests.conformance.stages import Play
+from tests.conformance.stages import Stage
 
 
-def test_a_ps_job_completes_when_its_workers_do(play: Play) -> None:
+def test_a_ps_job_completes_when_its_workers_do(play: Stage) -> None:
     play.submit("job", ps=1, workers=2, cleanPodPolicy="Never")
     play.reaches("job", Phase.RUNNING)
 
@@ -20,7 +20,7 @@ def test_a_ps_job_completes_when_its_workers_do(play: Play) -> None:
     assert play.pods("job")["job-ps-0"] == "Running"
 
 
-def test_a_job_still_runs_while_one_worker_has_finished(play: Play) -> None:
+def test_a_job_still_runs_while_one_worker_has_finished(play: Stage) -> None:
     play.submit("job", workers=2)
     play.reaches("job", Phase.RUNNING)
 
@@ -32,7 +32,7 @@ def test_a_job_still_runs_while_one_worker_has_finished(play: Play) -> None:
     play.reaches("job", Phase.COMPLETED)
 
 
-def test_the_default_policy_removes_pods_on_completion_and_keeps_the_counts(play: Play) -> None:
+def test_the_default_policy_removes_pods_on_completion_and_keeps_the_counts(play: Stage) -> None:
     play.submit("job", ps=1, workers=1)
     play.reaches("job", Phase.RUNNING)
 
@@ -43,7 +43,7 @@ def test_the_default_policy_removes_pods_on_completion_and_keeps_the_counts(play
     assert _succeeded(play) == 1
 
 
-def test_one_failure_fails_the_job_and_stops_its_peers(play: Play) -> None:
+def test_one_failure_fails_the_job_and_stops_its_peers(play: Stage) -> None:
     play.submit("job", ps=1, workers=2)
     play.reaches("job", Phase.RUNNING)
 
@@ -57,7 +57,7 @@ def test_one_failure_fails_the_job_and_stops_its_peers(play: Play) -> None:
     assert set(play.pods("job")) == {"job-ps-0", "job-worker-0", "job-worker-1"}
 
 
-def test_backoff_limit_two_makes_three_tries(play: Play) -> None:
+def test_backoff_limit_two_makes_three_tries(play: Stage) -> None:
     play.submit("job", runPolicy={"backoffLimit": 2})
     for attempt in range(3):
         play.runs_again("job", attempt)
@@ -68,7 +68,7 @@ def test_backoff_limit_two_makes_three_tries(play: Play) -> None:
     assert status.message == "job-worker-0 exited with code 1 (attempt 3 of 3)"
 
 
-def test_a_restart_replaces_every_replica(play: Play) -> None:
+def test_a_restart_replaces_every_replica(play: Stage) -> None:
     play.submit("job", workers=2, runPolicy={"backoffLimit": 1})
     before = play.reaches("job", Phase.RUNNING).status
 
@@ -82,7 +82,7 @@ def test_a_restart_replaces_every_replica(play: Play) -> None:
     assert not old & new
 
 
-def test_a_deadline_fails_the_job(play: Play) -> None:
+def test_a_deadline_fails_the_job(play: Stage) -> None:
     play.submit("job", runPolicy={"activeDeadlineSeconds": 2})
 
     status = play.reaches("job", Phase.FAILED).status
@@ -91,7 +91,7 @@ def test_a_deadline_fails_the_job(play: Play) -> None:
     play.until("nothing runs", lambda: set(play.pods("job").values()) == {"Failed"})
 
 
-def test_a_finished_job_lives_as_long_as_its_ttl(play: Play) -> None:
+def test_a_finished_job_lives_as_long_as_its_ttl(play: Stage) -> None:
     play.submit("job", runPolicy={"ttlSecondsAfterFinished": 1})
     play.reaches("job", Phase.RUNNING)
 
@@ -100,35 +100,35 @@ def test_a_finished_job_lives_as_long_as_its_ttl(play: Play) -> None:
     play.is_gone("job")
 
 
-def test_suspend_removes_the_pods_and_resume_starts_them_again(play: Play) -> None:
+def test_suspend_removes_the_pods_and_resume_starts_them_again(play: Stage) -> None:
     play.submit("job", workers=2)
     play.reaches("job", Phase.RUNNING)
 
-    play.edit("job", suspend=True)
+    play.engine.suspend(play.namespace, "job")
     play.reaches("job", Phase.SUSPENDED)
     play.until("no pod is left", lambda: not play.pods("job"))
 
-    play.edit("job", suspend=False)
+    play.engine.resume(play.namespace, "job")
     status = play.runs_again("job", 1).status
     assert status.restarts == 0
 
 
-def test_abort_stops_everything(play: Play) -> None:
+def test_abort_stops_everything(play: Stage) -> None:
     play.submit("job", ps=1, workers=1)
     play.reaches("job", Phase.RUNNING)
 
-    play.edit("job", abort=True)
+    play.engine.stop(play.namespace, "job")
 
     play.reaches("job", Phase.ABORTED)
     assert set(play.pods("job").values()) == {"Failed"}
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_scaling_starts_everybody_again_with_the_new_count(play: Play, workers: int) -> None:
+def test_scaling_starts_everybody_again_with_the_new_count(play: Stage, workers: int) -> None:
     play.submit("job", workers=2, mode="Collective")
     play.reaches("job", Phase.RUNNING)
 
-    play.scale("job", workers)
+    play.engine.scale(play.namespace, "job", "worker", workers)
 
     status = play.runs_again("job", 1).status
     assert status.worker is not None
@@ -137,7 +137,7 @@ def test_scaling_starts_everybody_again_with_the_new_count(play: Play, workers: 
     assert status.restarts == 0
 
 
-def test_only_the_struck_replica_restarts_where_that_is_asked_for(play: Play) -> None:
+def test_only_the_struck_replica_restarts_where_that_is_asked_for(play: Stage) -> None:
     policy = {"backoffLimit": 1, "restartScope": "Replica"}
     play.submit("job", ps=1, workers=2, intranet="Service", withGloo=0, runPolicy=policy)
     before = play.reaches("job", Phase.RUNNING).status
@@ -154,15 +154,15 @@ def test_only_the_struck_replica_restarts_where_that_is_asked_for(play: Play) ->
     assert same == [True, False]
 
 
-def test_deleting_a_running_job_leaves_nothing(play: Play) -> None:
+def test_deleting_a_running_job_leaves_nothing(play: Stage) -> None:
     play.submit("job", ps=1, workers=1)
     play.reaches("job", Phase.RUNNING)
 
-    play.delete("job")
+    play.engine.delete(play.namespace, "job")
 
     play.is_gone("job")
 
 
-def _succeeded(play: Play) -> int:
+def _succeeded(play: Stage) -> int:
     worker = play.job("job").status.worker
     return worker.succeeded if worker else 0
