@@ -1,0 +1,88 @@
+"""Which lines of a log somebody asked for."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from regatta.api.errors import NotPossible, RegattaError
+from regatta.api.job import Job, JobSpec, Metadata, Mode, RoleSpec
+from regatta.engines.base import LogLine, LogQuery
+from regatta.engines.logs.selection import LineFilter, check_role, is_chosen, timestamp
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+ONE = RoleSpec(replicas=1, template={})
+JOB = Job(
+    metadata=Metadata(name="mnist"),
+    spec=JobSpec(mode=Mode.PS, ps=ONE, worker=ONE),
+)
+
+
+def line(text: str, at: datetime = NOON) -> LogLine:
+    return LogLine("worker-0", timestamp(at), "stdout", text)
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (NOON, "2026-01-02T12:00:00.000000000Z"),
+        (NOON + timedelta(microseconds=5), "2026-01-02T12:00:00.000005000Z"),
+        (NOON.astimezone(timezone(timedelta(hours=8))), "2026-01-02T12:00:00.000000000Z"),
+    ],
+    ids=["whole", "with its part", "of another zone"],
+)
+def test_a_time_is_written_so_that_text_compares_as_time_does(moment: datetime, text: str) -> None:
+    assert timestamp(moment) == text
+
+
+@pytest.mark.parametrize(
+    ("query", "chosen"),
+    [
+        (LogQuery(), ["ps-0", "worker-0", "worker-1"]),
+        (LogQuery(role="worker"), ["worker-0", "worker-1"]),
+        (LogQuery(index=0), ["ps-0", "worker-0"]),
+        (LogQuery(role="worker", index=1), ["worker-1"]),
+        (LogQuery(index=7), []),
+    ],
+    ids=["all", "a role", "an index", "both", "nobody"],
+)
+def test_replicas_are_chosen_by_role_and_index(query: LogQuery, chosen: list[str]) -> None:
+    replicas = [("ps", 0), ("worker", 0), ("worker", 1)]
+    assert [f"{r}-{i}" for r, i in replicas if is_chosen(query, r, i)] == chosen
+
+
+def test_a_role_that_the_job_has_not_is_refused_with_those_it_has() -> None:
+    check_role(JOB, LogQuery(role="ps"))
+    with pytest.raises(NotPossible, match="mnist has no role 'heter'; its roles are ps, worker"):
+        check_role(JOB, LogQuery(role="heter"))
+
+
+@pytest.mark.parametrize(
+    ("query", "texts"),
+    [
+        (LogQuery(), ["loss 1", "step", "loss 2"]),
+        (LogQuery(grep="loss"), ["loss 1", "loss 2"]),
+        (LogQuery(since=NOON), ["step", "loss 2"]),
+        (LogQuery(since=NOON, grep="^loss"), ["loss 2"]),
+    ],
+    ids=["all", "by pattern", "by time", "both"],
+)
+def test_lines_are_chosen_by_time_and_pattern(query: LogQuery, texts: list[str]) -> None:
+    before, after = NOON - timedelta(seconds=1), NOON + timedelta(seconds=1)
+    lines = [line("loss 1", before), line("step"), line("loss 2", after)]
+    with closing(LineFilter(query)) as wanted:
+        assert [chosen.text for chosen in wanted.choose(lines)] == texts
+
+
+def test_more_lines_than_a_batch_are_all_searched() -> None:
+    with closing(LineFilter(LogQuery(grep="7$"))) as wanted:
+        found = wanted.matches([str(number) for number in range(1234)])
+    assert sum(found) == 123
+    assert found[1227]
+
+
+def test_what_is_no_pattern_is_refused_at_once() -> None:
+    with pytest.raises(RegattaError, match="is not a regular expression"):
+        LineFilter(LogQuery(grep="("))
