@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from regatta.engines.kubernetes.api.answers import decoder_of
-from regatta.engines.kubernetes.api.models import EndpointSlice, JobDocument, Pod
+from regatta.engines.kubernetes.api.models import EndpointSlice, Pod
 
 
 def a_pod_as_the_server_sends_it(number: int) -> dict[str, Any]:
@@ -104,9 +104,3 @@ def test_a_service_without_pods_has_null_endpoints() -> None:
     text = b'{"metadata": {"name": "x", "labels": {"kubernetes.io/service-name": "w-0"}}, '
     slice_ = decoder_of(EndpointSlice)(text + b'"addressType": "IPv4", "endpoints": null}')
     assert (slice_.service, slice_.endpoints) == ("w-0", None)
-
-
-def test_a_job_that_makes_no_sense_is_kept_as_it_stands() -> None:
-    text = b'{"metadata": {"name": "odd", "uid": "u"}, "spec": {"worker": "many"}}'
-    job = decoder_of(JobDocument)(msgspec.Raw(text))
-    assert (job.metadata.name, job.spec, job.status) == ("odd", b'{"worker": "many"}', b"{}")

@@ -11,7 +11,7 @@ from regatta.api.errors import InvalidJob
 from regatta.controller.plan import Instant, NewPod
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children
-from regatta.engines.kubernetes.api.models import JobDocument
+from regatta.engines.kubernetes.objects.documents import JobDocument
 from regatta.engines.kubernetes.operator.job_reader import JobReader
 from regatta.engines.kubernetes.operator.reconciler import wall_clock
 

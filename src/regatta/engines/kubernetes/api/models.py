@@ -211,32 +211,3 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False):
     metadata: Metadata
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
-
-
-# Jobs
-
-
-class _WholeJob(msgspec.Struct, frozen=True, gc=False):
-    metadata: Metadata
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
-    status: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class JobDocument(msgspec.Struct, frozen=True, gc=False):
-    """A PaddleJob as it stands in the cluster, perhaps not a valid one: its text, and who it is.
-
-    Reading it as a job, and saying what is wrong with it, is the operator's business.
-    """
-
-    metadata: Metadata
-    spec: bytes
-    status: bytes
-
-    @classmethod
-    def from_json(cls, text: msgspec.Raw | bytes) -> JobDocument:
-        # Not the whole text: who wrote which field takes as much room as all else.
-        whole = _decode_job(text)
-        return cls(whole.metadata, bytes(whole.spec), bytes(whole.status))
-
-
-_decode_job = msgspec.json.Decoder(_WholeJob).decode

@@ -25,7 +25,6 @@ from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ConfigError
-from regatta.engines.kubernetes.api.models import JobDocument
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.engine import capacity, changes, events, logs, watch
 from regatta.engines.kubernetes.engine.bridge import Bridge
@@ -34,6 +33,7 @@ from regatta.engines.kubernetes.engine.follow import Follower
 from regatta.engines.kubernetes.engine.logs import Update
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
 from regatta.engines.kubernetes.engine.reading import read_job
+from regatta.engines.kubernetes.objects.documents import JobDocument
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.

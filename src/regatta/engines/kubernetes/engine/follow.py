@@ -23,7 +23,6 @@ from regatta.engines.base import Gone, LogLine, LogQuery, Remark
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError, Unreachable
-from regatta.engines.kubernetes.api.models import JobDocument
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.cache.informer import Informer
 from regatta.engines.kubernetes.engine.log_lines import Place, Unreadable, Wanted, read_lines
@@ -40,6 +39,7 @@ from regatta.engines.kubernetes.engine.pod_views import list_pods, main_first, s
 from regatta.engines.kubernetes.engine.reading import read_job
 from regatta.engines.kubernetes.engine.watch import SETTINGS, Troubles, running
 from regatta.engines.kubernetes.objects import podstate
+from regatta.engines.kubernetes.objects.documents import JobDocument
 
 #: Each needs a connection, and a process may have about a thousand.
 MOST_LOGS = 500

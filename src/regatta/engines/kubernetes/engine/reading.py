@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from regatta.api.job import Job, JobSpec, Mode
-from regatta.engines.kubernetes.api.models import JobDocument
+from regatta.engines.kubernetes.objects.documents import JobDocument
 from regatta.engines.kubernetes.objects.stored import (
     ROLES,
     complete,

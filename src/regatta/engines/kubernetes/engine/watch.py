@@ -12,7 +12,7 @@ from regatta.api.job import Job
 from regatta.engines.base import EventView, Gone, Lost, Synced
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import Unreachable
-from regatta.engines.kubernetes.api.models import Bare, JobDocument
+from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import Informer, InformerSettings
 from regatta.engines.kubernetes.engine.events import (
@@ -24,6 +24,7 @@ from regatta.engines.kubernetes.engine.events import (
     job_event,
 )
 from regatta.engines.kubernetes.engine.reading import read_job
+from regatta.engines.kubernetes.objects.documents import JobDocument
 
 #: How long a stream looks for a cluster that is away before it gives up.
 PATIENCE_SECONDS = 60.0

@@ -8,8 +8,8 @@ import msgspec
 
 from regatta.api import quantity
 from regatta.api.job import Intranet, JobSpec, JobStatus, Metadata, Mode, mode_of_roles
-from regatta.engines.kubernetes.api.models import JobDocument
 from regatta.engines.kubernetes.objects import takeover
+from regatta.engines.kubernetes.objects.documents import JobDocument
 
 ROLES = ("ps", "worker", "heter")
 _status = msgspec.json.Decoder(JobStatus).decode

@@ -33,6 +33,7 @@ from regatta.engines.kubernetes.cache.index import by_controller, by_label
 from regatta.engines.kubernetes.cache.informer import Informer, InformerSettings
 from regatta.engines.kubernetes.objects.annotations import RELEASED, STOPPED
 from regatta.engines.kubernetes.objects.children import Found, names_needed, owning_jobs
+from regatta.engines.kubernetes.objects.documents import JobDocument
 from regatta.engines.kubernetes.objects.gangs import RESOURCES, observe_groups
 
 OWNER = "owner"
@@ -62,7 +63,7 @@ class Caches:
         self._settings = settings
         self._changed: Changed = lambda key: None
         self.jobs = Informer(
-            client, PADDLE_JOBS, models.JobDocument, namespace=namespace, settings=settings
+            client, PADDLE_JOBS, JobDocument, namespace=namespace, settings=settings
         )
         self.pods = Informer(
             client,

@@ -27,7 +27,7 @@ from regatta.api.job import (
     document,
 )
 from regatta.controller import labels
-from regatta.engines.kubernetes.api.models import JobDocument
+from regatta.engines.kubernetes.objects.documents import JobDocument
 from regatta.engines.kubernetes.objects.stored import job_metadata, read_spec, read_status
 
 #: Reasons that this engine writes and the brain does not know: taken off before it looks.

@@ -18,10 +18,11 @@ from regatta.controller.plan import Event, Instant, Plan
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError
-from regatta.engines.kubernetes.api.models import Bare, JobDocument
+from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.objects import takeover
 from regatta.engines.kubernetes.objects.children import Found, children
+from regatta.engines.kubernetes.objects.documents import JobDocument
 from regatta.engines.kubernetes.objects.stored import job_metadata
 from regatta.engines.kubernetes.operator.apply import Applier, with_note
 from regatta.engines.kubernetes.operator.caches import Caches
