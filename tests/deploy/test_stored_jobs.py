@@ -22,7 +22,7 @@ from regatta.api.job import (
     document,
 )
 from regatta.api.load import load_job, validate_document
-from regatta.engines.kubernetes.objects.stored import read_spec
+from regatta.api.stored import read_spec
 from tests.deploy.conftest import ROOT
 from tests.deploy.jobs import a_job, jobs_path, role, task
 from tests.kubernetes.controlplane.api import Refused

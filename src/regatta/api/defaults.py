@@ -1,40 +1,14 @@
-"""What a job is when its file does not say: the mode it has, and every other default.
+"""What a draft is where its file does not say, for the rules that judge it.
 
-Runs on a draft that the rules have passed; yields the frozen Job.
+The job itself gets its defaults where every stored one does: in `api.stored`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from regatta.api import quantity
-from regatta.api.checks.schema import (
-    Draft,
-    JobDraft,
-    MetadataDraft,
-    RoleDraft,
-    RunPolicyDraft,
-    SchedulingPolicyDraft,
-    SpecDraft,
-    TaskDraft,
-)
-from regatta.api.job import (
-    CleanPodPolicy,
-    Completion,
-    Intranet,
-    Job,
-    JobSpec,
-    Metadata,
-    Mode,
-    RestartScope,
-    RoleSpec,
-    RunPolicy,
-    SchedulingPolicy,
-    TaskPort,
-    mode_of_roles,
-)
+from regatta.api.checks.schema import MetadataDraft, SpecDraft
+from regatta.api.job import Intranet, Metadata, Mode, RestartScope, mode_of_roles
 
 NAMESPACE = "default"
 
@@ -63,70 +37,13 @@ def scope_of(spec: SpecDraft) -> RestartScope:
     return (spec.run_policy and spec.run_policy.restart_scope) or RestartScope.JOB
 
 
-def build(draft: JobDraft) -> Job:
-    return Job(
-        metadata=_metadata(draft.metadata or MetadataDraft()),
-        spec=_spec(draft.spec or SpecDraft()),
-    )
-
-
-def _metadata(draft: MetadataDraft) -> Metadata:
+def metadata_of(draft: MetadataDraft) -> Metadata:
     return Metadata(
         name=draft.name or "",
         namespace=draft.namespace or NAMESPACE,
         labels=_texts(draft.labels),
         annotations=_texts(draft.annotations),
     )
-
-
-def _spec(draft: SpecDraft) -> JobSpec:
-    policy = draft.clean_pod_policy or draft.clean_policy or CleanPodPolicy.ON_COMPLETION
-    return JobSpec(
-        mode=mode_of(draft),
-        clean_pod_policy=policy,
-        with_gloo=gloo_of(draft),
-        intranet=intranet_of(draft),
-        ps=_role(draft.ps),
-        worker=_role(draft.worker),
-        heter=_role(draft.heter),
-        tasks=tuple(_task(task) for task in draft.tasks or () if task is not None),
-        scheduling_policy=_scheduling(draft.scheduling_policy),
-        elastic=draft.elastic,
-        run_policy=msgspec.structs.replace(
-            RunPolicy(), **_given(draft.run_policy or RunPolicyDraft())
-        ),
-    )
-
-
-def _role(draft: RoleDraft | None) -> RoleSpec | None:
-    return None if draft is None else RoleSpec(**_size(draft))
-
-
-def _task(draft: TaskDraft) -> RoleSpec:
-    completion = Completion(**_given(draft.completion)) if draft.completion else None
-    ports = tuple(TaskPort(**_given(port)) for port in draft.ports or () if port is not None)
-    return RoleSpec(**_size(draft), name=draft.name or "", completion=completion, ports=ports)
-
-
-def _size(draft: RoleDraft) -> dict[str, Any]:
-    return {
-        "replicas": draft.replicas or 1,
-        "template": draft.template or {},
-        "requests": draft.requests,
-        "limits": draft.limits,
-    }
-
-
-def _scheduling(draft: SchedulingPolicyDraft | None) -> SchedulingPolicy | None:
-    if draft is None:
-        return None
-    amounts = (draft.min_resources or {}).items()
-    texts = {name: quantity.written(amount) for name, amount in amounts if amount is not None}
-    return SchedulingPolicy(**_given(draft) | {"min_resources": texts})
-
-
-def _given(draft: Draft) -> dict[str, Any]:
-    return {name: value for name, value in dict(draft).items() if value is not None}
 
 
 def _texts(given: dict[str, Any] | None) -> dict[str, str]:

@@ -19,6 +19,7 @@ from regatta.api.source.limits import capped, check_plain
 from regatta.api.source.paths import lineage, within
 from regatta.api.source.renaming import companion_documents, follow_the_job
 from regatta.api.source.yaml import Mark, read_documents
+from regatta.api.stored import read_spec, without_nulls
 
 NO_COMPANIONS = Companions()
 #: The line of what the command line brought.
@@ -96,7 +97,7 @@ def _judge(
     problems: list[Problem],
 ) -> Loaded:
     """Identity, shape, rules, templates, advice: all of them, whatever the first ones find."""
-    document = _without_nulls(document)  # a copy: the caller's stays as it is
+    document = without_nulls(document)  # a copy: the caller's stays as it is
     problems = [*problems, *documents.check_identity(document)]
     draft, malformed, explained = schema.read(document)
     problems += malformed
@@ -117,16 +118,12 @@ def _judge(
     if errors:
         raise InvalidJob(capped(errors))
     warnings = capped([problem for problem in placed if problem.severity == "warning"])
-    return Loaded(defaults.build(draft), tuple(warnings), companions, document)
+    return Loaded(_job(draft, document), tuple(warnings), companions, document)
 
 
-def _without_nulls(value: Any) -> Any:
-    """A key without a value is as good as absent, as it is for an API server."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list | tuple):
-        return [_without_nulls(item) for item in value]
-    return value
+def _job(draft: schema.JobDraft, document: dict[str, Any]) -> Job:
+    metadata = defaults.metadata_of(draft.metadata or schema.MetadataDraft())
+    return Job(metadata=metadata, spec=read_spec(document["spec"]))
 
 
 def _news(found: Iterable[Problem], told: set[str]) -> list[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -64,6 +64,11 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         current = (r.pod for r in (*self.replicas, *self.growth) if r.pod is not None)
         return (*current, *self.stale)
 
+    @property
+    def late(self) -> bool:
+        """Nobody may start again for the sake of another size."""
+        return too_late(replica.role for replica in self.replicas if replica.done)
+
     def of(self, role: str) -> tuple[Replica, ...]:
         return tuple(replica for replica in self.replicas if replica.role == role)
 
@@ -74,8 +79,8 @@ def observe(job: Job, children: Children) -> World:
     places = _places(job, size, ours)
     replicas = [place for place in places if place.index < size.get(place.role, 0)]
     growth = [place for place in places if place.index >= size.get(place.role, 0)]
-    if job.finished or any(r.done for r in replicas if r.role in TRAINERS):
-        growth = []  # too late: a trainer's share of the work would be done twice
+    if job.finished or too_late(r.role for r in replicas if r.done):
+        growth = []
 
     filled = {place.pod.uid for place in (*replicas, *growth) if place.pod is not None}
     names = {place.name for place in places}
@@ -87,6 +92,15 @@ def observe(job: Job, children: Children) -> World:
         taken=frozenset(pod.name for pod in children.pods),
         children=children,
     )
+
+
+def too_late(succeeded: Iterable[str]) -> bool:
+    """Whether a job can no longer change size or templates, for which all replicas start again.
+
+    Once a trainer has succeeded, its share of the work would be done twice. `succeeded`: the role
+    of each replica that has.
+    """
+    return any(role in TRAINERS for role in succeeded)
 
 
 def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) -> list[Replica]:

@@ -3,6 +3,7 @@
 Pods are made once, so what they are made of (a template, a task's ports) stays unless the job is
 suspended and has none. Replicas, their bounds and a task's completion are read whenever they
 matter. There is no such thing in `api.checks.rules`: the local engine has no way to edit a job.
+The changes that every door offers are judged by their twin, `controller.changes`.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from regatta.api import quantity
 from regatta.api.job import RoleSpec
 
 #: One entry of a container's `env`.
@@ -41,9 +42,15 @@ def pod_ip(place: Place) -> Variable:
 
 
 def gpus(spec: RoleSpec) -> int:
-    """GPUs that one replica asks for, over all its containers."""
-    counts = (str(asked.get("nvidia.com/gpu", 0)) for asked in _resources(spec))
-    return sum(int(count) for count in counts if count.isdecimal())
+    """GPUs that one replica asks for, as a scheduler counts them.
+
+    None where its template asks for something that is no amount: one that was stored before there
+    were rules, and whose pod the cluster will refuse.
+    """
+    try:
+        return quantity.resources(spec.template).gpus
+    except ValueError:
+        return 0
 
 
 def has_device(spec: RoleSpec) -> bool:

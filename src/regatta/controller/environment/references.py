@@ -9,7 +9,7 @@ _REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """`$(VAR)` by its value, `$$` by `$`; everything else, and what nobody defines, as it stands."""
+    """`$(VAR)` by its value, `$$` by `$`; all else, and what nobody defines, as it stands."""
 
     def value(match: re.Match[str]) -> str:
         name = match["name"]

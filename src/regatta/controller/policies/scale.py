@@ -1,7 +1,7 @@
 """Another number of replicas, or other templates: everybody starts again.
 
-Nothing that runs is stopped before the larger size is known to fit, and nothing is scaled once a
-trainer has succeeded: its share of the work would be done twice.
+Nothing that runs is stopped before the larger size is known to fit, and nothing is followed when
+it is too late (`observe.too_late`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from regatta.api.job import Job, Phase
-from regatta.controller.observe import TRAINERS, World, spec_size
+from regatta.controller.observe import World, spec_size
 from regatta.controller.plan import Event
 from regatta.controller.policies.attempts import fingerprint, new_attempt_of_all
 from regatta.controller.policies.gang import NATIVE, find_group, scheduler_of
@@ -39,20 +39,16 @@ def follow_templates(job: Job, world: World) -> tuple[Job, tuple[Event, ...]]:
     status = job.status
     if status.observed_generation == job.metadata.generation or not status.made_from:
         return job, ()
-    if status.made_from == fingerprint(job) or _is_late(world):
+    if status.made_from == fingerprint(job) or world.late:
         return job, ()
     message = "the pod templates were edited; all replicas start again"
     edited = new_attempt_of_all(job, phase=Phase.RESTARTING)
     return edited, (Event(type="Normal", reason="Restarting", message=message),)
 
 
-def _is_late(world: World) -> bool:
-    return any(r.done for r in world.replicas if r.role in TRAINERS)
-
-
 def follow_scaling(job: Job, world: World) -> tuple[Job, tuple[Event, ...]]:
     wanted, present = spec_size(job), job.status.shape
-    if wanted == present or _is_late(world):
+    if wanted == present or world.late:
         return job, ()
     # Kubernetes' own gangs cannot grow: there the larger size is an attempt of its own.
     placed = all(r.pod is not None and r.pod.scheduled for r in world.growth)

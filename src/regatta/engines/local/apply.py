@@ -9,9 +9,8 @@ from __future__ import annotations
 import uuid
 from datetime import datetime
 
-from msgspec.structs import replace
-
 from regatta.api.job import Job
+from regatta.controller.changes import deleted
 from regatta.controller.plan import ChildRef, Instant, Plan
 from regatta.controller.world import Exit
 from regatta.engines.local.store.records import JobRecord, PodRecord
@@ -65,9 +64,8 @@ def delete_pod(tx: Transaction, pod: PodRecord | None, at: datetime) -> None:
 
 
 def mark_deleting(tx: Transaction, job: Job, at: datetime) -> None:
-    if job.deleting:
-        return
-    tx.set_job(replace(job, metadata=replace(job.metadata, deletion_timestamp=at)))
+    if not job.deleting:
+        tx.set_job(deleted(job, at))
 
 
 def _delete(tx: Transaction, job_uid: str, ref: ChildRef, at: datetime) -> None:

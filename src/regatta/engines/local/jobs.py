@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from regatta.api.errors import DiskFull, NotPossible
 from regatta.api.job import Job
+from regatta.controller.changes import no_such_job, replaced, scaled, stopped, suspended
 from regatta.controller.plan import Event
 from regatta.engines.base import (
     Accepted,
@@ -24,15 +24,6 @@ from regatta.engines.base import (
     ReplicaUse,
     Shell,
     Submission,
-)
-from regatta.engines.changing import (
-    name_is_taken,
-    next_generation,
-    no_such_job,
-    nothing_to_stop,
-    refuse_when_deleting,
-    scaled,
-    suspended,
 )
 from regatta.engines.local.apply import delete_pod, mark_deleting, stop_pod
 from regatta.engines.local.clock import Clock
@@ -76,7 +67,7 @@ class LocalJobs:
         with self._store.write() as tx:
             if arrived := self._arrived(tx, submission.key):
                 return arrived
-            replaced = self._make_room(tx, job, submission.replace)
+            former = self._make_room(tx, job, submission.replace)
             companions = msgspec.json.encode(prepared.companions)
             tx.add_job(job, prepared.context, companions, now)
             if submission.key:
@@ -85,8 +76,8 @@ class LocalJobs:
             reserve_places(tx, job.uid, places_needed(job))
             submitted = Event(type="Normal", reason="Submitted", message="waits for its turn")
             tx.add_event(job.uid, submitted, now)
-        self._loop.look_at(job.uid, *([replaced] if replaced else []))
-        return Accepted(job=job, warnings=prepared.warnings, replaced=replaced)
+        self._loop.look_at(job.uid, *([former] if former else []))
+        return Accepted(job=job, warnings=prepared.warnings, replaced=former)
 
     def _arrived(self, read: Queries, key: str) -> Accepted | None:
         """What a submission with this key made, when it came before."""
@@ -121,11 +112,8 @@ class LocalJobs:
         old = tx.job_named(job.namespace, job.name)
         if old is None:
             return ""
-        if not old.job.finished:
-            if not replace_live:
-                raise name_is_taken(old.job)
-            _change_policy(tx, old.job, abort=True)
-        else:
+        _write(tx, old.job, replaced(old.job, even_live=replace_live))
+        if old.job.finished:
             # Servers that ran on: under a name that is another job's, nobody could end them.
             for pod in tx.pods(old.uid):
                 stop_pod(tx, pod, self._clock.now().wall)
@@ -220,14 +208,11 @@ class LocalJobs:
 
     def stop(self, namespace: str, name: str) -> Job:
         def change(tx: Transaction, record: JobRecord) -> None:
-            if not record.job.finished:
-                _change_policy(tx, record.job, abort=True)
-                return
             running = [pod for pod in tx.pods(record.uid) if not pod.over]
-            if not running:
-                raise nothing_to_stop(record.job)
-            for pod in running:
-                stop_pod(tx, pod, self._clock.now().wall)
+            _write(tx, record.job, stopped(record.job, runs_on=bool(running)))
+            if record.job.finished:
+                for pod in running:
+                    stop_pod(tx, pod, self._clock.now().wall)
 
         return self._change(namespace, name, change)
 
@@ -277,7 +262,6 @@ class LocalJobs:
     ) -> Job:
         with self._store.write() as tx:
             record = self._find(tx, namespace, name)
-            refuse_when_deleting(record.job)
             change(tx, record)
             after = tx.job(record.uid)
         self._loop.look_at(record.uid)
@@ -302,7 +286,6 @@ class LocalJobs:
         return record
 
 
-def _change_policy(tx: Transaction, job: Job, **changes: bool) -> None:
-    policy = replace(job.spec.run_policy, **changes)
-    if policy != job.spec.run_policy:
-        tx.set_job(next_generation(replace(job, spec=replace(job.spec, run_policy=policy))))
+def _write(tx: Transaction, job: Job, changed: Job) -> None:
+    if changed is not job:
+        tx.set_job(changed)

@@ -6,13 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from regatta.api.job import Job, Mode
+from regatta.controller.changes import scaled, stopped, suspended
 from regatta.controller.world import PodPhase
-from regatta.engines.changing import (
-    nothing_to_stop,
-    refuse_when_deleting,
-    scaled,
-    suspended,
-)
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
 from regatta.engines.kubernetes.api.errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, PODS
@@ -28,8 +23,9 @@ GONE_SECONDS = 2.0
 
 async def stop(client: KubeClient, namespace: str, name: str) -> Job:
     """Abort a live job; end the servers that a finished one left running."""
-    job = await _changeable(client, namespace, name)
+    job = await get_job(client, namespace, name)
     if not job.finished:
+        stopped(job)  # refused here as anywhere
         return await _patch(client, job, {"spec": {"runPolicy": {"abort": True}}})
     pods = await list_pods(client, job)
     running = [
@@ -38,8 +34,7 @@ async def stop(client: KubeClient, namespace: str, name: str) -> Job:
         if podstate.phase_of(pod) in (PodPhase.PENDING, PodPhase.STARTING, PodPhase.RUNNING)
         and not podstate.is_stopped(pod)
     ]
-    if not running:
-        raise nothing_to_stop(job)
+    stopped(job, runs_on=bool(running))
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
     change = {"metadata": {"annotations": {STOPPED: stamp}}, "spec": {"activeDeadlineSeconds": 1}}
     for pod in running:
@@ -62,8 +57,8 @@ async def delete(client: KubeClient, namespace: str, name: str) -> None:
 
 
 async def scale(client: KubeClient, namespace: str, name: str, role: str, replicas: int) -> Job:
-    job = await _changeable(client, namespace, name)
-    scaled(job, role, replicas)  # refused here as anywhere
+    job = await get_job(client, namespace, name)
+    scaled(job, role, replicas)
     if job.spec.mode is not Mode.CUSTOM:
         return await _patch(client, job, {"spec": {role: {"replicas": replicas}}})
     number = [task.name for task in job.spec.tasks].index(role)
@@ -76,15 +71,9 @@ async def scale(client: KubeClient, namespace: str, name: str, role: str, replic
 
 
 async def suspend(client: KubeClient, namespace: str, name: str, wanted: bool) -> Job:
-    job = await _changeable(client, namespace, name)
+    job = await get_job(client, namespace, name)
     suspended(job, wanted)
     return await _patch(client, job, {"spec": {"runPolicy": {"suspend": wanted}}})
-
-
-async def _changeable(client: KubeClient, namespace: str, name: str) -> Job:
-    job = await get_job(client, namespace, name)
-    refuse_when_deleting(job)
-    return job
 
 
 async def _patch(

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from regatta.api.job import Job
-from regatta.engines.changing import no_such_job
+from regatta.controller.changes import no_such_job
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS

@@ -12,8 +12,8 @@ from regatta.api.errors import ClusterRefused, NotPossible
 from regatta.api.job import Job
 from regatta.api.load import Loaded, load_job
 from regatta.api.problems import Problem
+from regatta.controller.changes import replaced
 from regatta.engines.base import Accepted, Submission
-from regatta.engines.changing import name_is_taken
 from regatta.engines.kubernetes.api.answers import Answer
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
 from regatta.engines.kubernetes.api.errors import ApiError
@@ -66,8 +66,7 @@ async def submit(client: KubeClient, submission: Submission, loaded: Loaded) -> 
     job, document = loaded.job, loaded.document
     old = await find_job(client, job.namespace, job.name)
     if old is not None:
-        if not old.finished and not submission.replace:
-            raise name_is_taken(old)
+        replaced(old, even_live=submission.replace)  # refused here as anywhere
         await _rehearse(client, submission, loaded)  # the old one goes only for one that may come
         await _remove(client, old)
     for beside in loaded.beside:
@@ -88,8 +87,7 @@ async def ask_server(client: KubeClient, submission: Submission, loaded: Loaded)
     old = await find_job(client, job.namespace, job.name)
     notes = []
     if old is not None:
-        if not old.finished and not submission.replace:
-            raise name_is_taken(old)
+        replaced(old, even_live=submission.replace)  # refused here as anywhere
         notes.append(f"the job {old.name} that is there would be deleted first")
     answers = [await _apply(client, beside, dry_run=True) for beside in loaded.beside]
     answer = await _rehearse(client, submission, loaded)

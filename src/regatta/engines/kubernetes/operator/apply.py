@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from regatta.api.job import API_VERSION, KIND, Job, JobStatus
 from regatta.controller import labels
+from regatta.controller.memory import only_shows
 from regatta.controller.plan import ChildRef, Event, Instant, Plan, Regroup
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError
@@ -28,7 +29,7 @@ from regatta.engines.kubernetes.operator.job_memory import JobMemory, Note
 from regatta.engines.kubernetes.operator.job_reader import status_document
 from regatta.engines.kubernetes.operator.metrics import Metrics
 from regatta.engines.kubernetes.operator.peers import with_waiting
-from regatta.engines.kubernetes.operator.urgency import Pace, can_wait
+from regatta.engines.kubernetes.operator.urgency import Pace
 
 
 class Applier:
@@ -97,7 +98,7 @@ class Applier:
         self, stored: JobStatus, status: JobStatus, plan: Plan, memory: JobMemory, told: bool
     ) -> float | None:
         """Seconds for which this status need not be written."""
-        if not can_wait(stored, status, plan, environment=told):
+        if not only_shows(stored, status, plan, told=told):
             return None
         phase_changed = stored.phase is not None and stored.phase is not status.phase
         return self._pace.wait(

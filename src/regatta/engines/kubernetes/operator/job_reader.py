@@ -26,9 +26,10 @@ from regatta.api.job import (
     RunPolicy,
     document,
 )
+from regatta.api.stored import read_spec
 from regatta.controller import labels
 from regatta.engines.kubernetes.objects.documents import JobDocument
-from regatta.engines.kubernetes.objects.stored import job_metadata, read_spec, read_status
+from regatta.engines.kubernetes.objects.stored import job_metadata, read_status
 
 #: Reasons that this engine writes and the brain does not know: taken off before it looks.
 CREATE_REFUSED = "CreateRefused"

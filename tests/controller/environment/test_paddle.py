@@ -1,42 +1,12 @@
-"""What a replica reads, for each mode and network."""
+"""What a replica of a training job reads, for each mode and network."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from msgspec.structs import replace
 
-from regatta.api.job import Completion, Intranet, RoleSpec, TaskPort
-from regatta.controller.environment.places import gpus
-from regatta.controller.plan import NewPod
-from regatta.controller.world import Ports
-from tests.controller.builders import JobBuilder, Scene, a_job, a_scene
-
-
-def environments(builder: JobBuilder, services: bool = False, stride: int = 20) -> dict[str, Any]:
-    """Per pod: what its first container would see, with field references resolved."""
-    scene = a_scene(builder, services=services)
-    scene.children = replace(scene.children, ports=Ports(base=20000, stride=stride))
-    pods = {pod.name: pod for pod in scene.tick().pods}
-    scene.place()
-    if services:
-        for name in scene.names:
-            scene.change(name, host=name)
-    (shared,) = scene.tick().environments
-    return {name: _resolve(pod, scene, shared.data) for name, pod in pods.items()}
-
-
-def _resolve(pod: NewPod, scene: Scene, shared: dict[str, str]) -> dict[str, str]:
-    seen = dict(shared)
-    for variable in pod.manifest["spec"]["containers"][0]["env"]:
-        value = variable.get("value")
-        if value is None:
-            value = scene.pod(pod.name).host or ""
-        for known, text in seen.items():
-            value = value.replace(f"$({known})", text)
-        seen[variable["name"]] = value
-    return seen
+from regatta.api.job import Intranet
+from tests.controller.builders import a_job, a_scene
+from tests.controller.environment.seeing import environments
 
 
 def test_a_server_finds_itself_in_the_list_of_servers() -> None:
@@ -100,37 +70,6 @@ def test_gloo_has_no_variables_in_a_collective_job() -> None:
     assert not [name for name in own if "GLOO" in name]
 
 
-@pytest.mark.parametrize(
-    ("asked", "backend"),
-    [
-        ({"nvidia.com/gpu": 1}, None),
-        ({"nvidia.com/gpu.shared": "1"}, None),
-        ({"nvidia.com/mig-1g.5gb": 1}, None),
-        ({"huawei.com/Ascend910": 8}, None),
-        ({"kunlunxin.com/xpu": 1}, None),
-        ({"nvidia.com/gpu": 0}, "gloo"),
-        ({"cpu": 4, "memory": "8Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "4Mi"}, "gloo"),
-        ({"attachable-volumes.kubernetes.io/csi": 1, "kubernetes.io/batch-cpu": 1}, "gloo"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["limits", "requests"])
-def test_only_a_worker_that_asks_for_no_device_of_any_vendor_is_told_to_use_gloo(
-    asked: dict[str, Any], backend: str | None, kind: str
-) -> None:
-    containers = [{"name": "main", "resources": {kind: asked}}, {"name": "sidecar"}]
-
-    own = environments(a_job().with_workers(2, {"spec": {"containers": containers}}))["j-worker-0"]
-
-    assert own.get("PADDLE_DISTRI_BACKEND") == backend
-
-
-def test_only_whole_gpus_are_counted_as_gpus() -> None:
-    asked = {"nvidia.com/gpu": 2, "nvidia.com/mig-1g.5gb": 4}
-    template = {"spec": {"containers": [{"name": "main", "resources": {"limits": asked}}]}}
-
-    assert gpus(RoleSpec(replicas=1, template=template)) == 2
-
-
 def test_heter_trainers_get_the_names_paddles_role_maker_reads() -> None:
     seen = environments(a_job().with_ps(1).with_workers(1).with_heter(1))
 
@@ -160,19 +99,3 @@ def test_every_container_names_the_environment_and_the_template_stays_as_it_was(
     for container in pod.manifest["spec"]["containers"]:
         assert container["envFrom"] == [{"configMapRef": {"name": "j-env-1-uid-j"}}]
     assert template == {"spec": {"containers": [{"name": "main"}, {"name": "sidecar"}]}}
-
-
-def test_tasks_get_openpais_variables_instead() -> None:
-    http = TaskPort(label="http", count=2)
-    builder = a_job().with_task("ps-server", 2, Completion(min_failed=1), ports=(http,))
-
-    own = environments(builder.with_task("worker", 1))["j-worker-0"]
-
-    assert own["PAI_TASK_ROLE_LIST"] == "ps-server,worker"
-    assert own["PAI_TASK_ROLE_TASK_COUNT_ps_server"] == "2"
-    assert own["PAI_TASK_ROLE_ps_server_HOST_LIST"] == "127.64.0.1:20000,127.64.0.2:20020"
-    assert own["PAI_PORT_LIST_ps_server_1_http"] == "20020,20021"
-    assert own["PAI_PORT_LIST_ps_server_1_ssh"] == "20022"
-    assert own["PAI_CURRENT_TASK_ROLE_NAME"] == "worker"
-    assert own["PAI_MIN_FAILED_TASK_COUNT_ps_server"] == "1"
-    assert not [name for name in own if name.startswith("PADDLE_")]
