@@ -1,1 +1,1 @@
-"""The HTTP client of the command line."""
+"""A Regatta server as an `Engine` over HTTP; `connect.py` is the way in."""

@@ -1,9 +1,9 @@
 """Keeps the server running: starts it, and starts it again when it dies.
 
 Deadlines, time to live and the stopping of a failed job's peers all happen inside the server, so
-a server that died would leave them asleep until somebody's next command. This script is run as
-`python -I -S guardian.py STATE_FOLDER ADOPTED_PID SERVER_COMMAND...` and imports nothing but the
-standard library: it has to be small and to have nothing that can break.
+a server that died would leave them asleep until somebody's next command. It is run as
+`python -P -S -m regatta.daemon.guardian STATE_FOLDER ADOPTED_PID SERVER_COMMAND...` and imports
+nothing but the standard library: it has to be small and to have nothing that can break.
 
 - One guardian per state folder: it holds `guardian.lock`, and a second one leaves.
 - A server that ends with 0 was asked to, with 75 it found another server in its place, with 78

@@ -2,17 +2,20 @@
 
 Runs inside the user's training environment: standard library only, Python 3.8 and up, no socket,
 and it never raises. Outside a job it does nothing. Inside one it appends a line of JSON to the
-file named in REGATTA_PROGRESS, which the engine reads as a heartbeat.
+file named in REGATTA_PROGRESS, which the engine reads as a heartbeat. Importing it costs next to
+nothing: whoever imports anything of the package imports this too.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import math
 import os
 import time
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: Reports closer together than this are held back; the last one always gets through.
 EVERY_SECONDS = 0.2
@@ -62,6 +65,8 @@ def _record(step: int, total: int | None, metrics: dict[str, Any]) -> dict[str, 
 
 
 def _append(path: str, record: dict[str, Any]) -> None:
+    import json
+
     line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
     # One short write at the end of the file: several processes of a replica may report at once.
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

@@ -14,7 +14,7 @@ from regatta.engines.base import Engine, LogQuery
 from regatta.server.responses import items
 from regatta.server.routes.job_routes import JOB
 from regatta.server.streams import sse
-from regatta.server.streams.positions import decode_position
+from regatta.engines.logs.positions import decode_position
 
 LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from regatta.api.job import Job, document
 from regatta.engines.base import EventView, Gone, JobUpdate, LogBatch, Lost, Remark, WatchUpdate
-from regatta.server.streams.positions import encode_position
+from regatta.engines.logs.positions import encode_position
 
 Update = JobUpdate | WatchUpdate | EventView
 

@@ -1,4 +1,4 @@
-"""Finding the server, and starting one on this machine when there is none.
+"""Starting this machine's server, stopping it, and making way for a newer one.
 
 Exactly one server runs per state folder however many commands start at once: starters queue on
 a lock, and the server and its guardian hold locks of their own (`regatta.daemon.files`).
@@ -14,94 +14,30 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from regatta import __version__
-from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable, Unanswered
-from regatta.client.client import Client
-from regatta.client.http import Http
+from regatta.api.errors import ServerUnreachable
 from regatta.daemon.files import Address, FileLock, ServerFiles
-from regatta.engines.local.home import Home, home_root, open_home
+from regatta.daemon.find import answering, ask
+from regatta.engines.local.home import home_root
 
 START_SECONDS = 30.0
-#: A server that lives answers at once; on a busy machine it may take a moment, hence several tries.
-HEALTH_SECONDS, HEALTH_TRIES = 2.0, 6
 _PAUSE = 0.02
+_STOP = "/regatta/v1/server/stop"
 
 T = TypeVar("T")
 
 
-def connect(server: str | None = None, *, start: bool = True) -> Client:
-    """A client for `server`, or for this machine's own, which is started if need be."""
-    if server:
-        given = os.environ.get("REGATTA_TOKEN", "").strip()
-        return Client(Http(server, given or _token_for(server)))
-    files = local_files()
+def running_server(files: ServerFiles, *, start: bool = True) -> Address:
+    """The server that runs, or else, where `start` allows it, one that was started for this."""
     running = answering(files)
     if running is not None and not _older(running.version):
-        return _client(files, running)
+        return running
     if not start:
         raise ServerUnreachable(
             "no server runs on this machine; `regatta server start` starts one, and so does any "
             "command that needs it"
         )
-    return _client(files, start_server(files))
-
-
-def local_files() -> ServerFiles:
-    return ServerFiles(local_home().path)
-
-
-def local_home() -> Home:
-    try:
-        return open_home()
-    except RuntimeError as homeless:
-        raise RegattaError(
-            "there is no home folder for the state: HOME is not set and the system knows none for "
-            "this user; set REGATTA_HOME to a folder of yours"
-        ) from homeless
-
-
-def answering(files: ServerFiles) -> Address | None:
-    """The server that answers now, if there is one.
-
-    The port of a server that died may be somebody else's by now, who must not see the token: the
-    answer has to name the process that the address names. Raises `ServerHangs` where that process
-    is still the server and does not answer.
-    """
-    address = files.read()
-    if address is None:
-        return None
-    http = Http(address.url, "")
-    for _ in range(HEALTH_TRIES):
-        try:
-            answer = http.request("GET", "/healthz", timeout=HEALTH_SECONDS)
-            health = msgspec.json.decode(answer)
-        except Unanswered:
-            if _serves(files, address.pid):
-                continue
-            return None  # its successor listens already and does not answer yet
-        except (RegattaError, msgspec.DecodeError):
-            return None
-        same = isinstance(health, dict) and health.get("pid") == address.pid
-        return address if same else None
-    raise ServerHangs(
-        f"the server (process {address.pid}) runs but does not answer; `kill -9 {address.pid}` "
-        "ends it: its jobs go on, and the next command starts another"
-    )
-
-
-def _serves(files: ServerFiles, pid: int) -> bool:
-    """Whether this process lives and the server's lock is held.
-
-    Asked in this order: taking the lock for a moment could turn away a server that just starts.
-    """
-    if not Path(f"/proc/{pid}").exists():
-        return False
-    lock = FileLock(files.server_lock)
-    free = lock.take()
-    lock.release()
-    return not free
+    return start_server(files)
 
 
 def start_server(files: ServerFiles) -> Address:
@@ -161,7 +97,7 @@ def stop_server(files: ServerFiles) -> bool:
 
 def hand_over(files: ServerFiles, running: Address) -> None:
     """Asks a server to leave, and waits until its place is free. Its jobs go on running."""
-    _client(files, running).stop_server()
+    ask(running, "POST", _STOP, token=files.token(), timeout=START_SECONDS)
     for path in (files.server_lock, files.guardian_lock):
         lock = FileLock(path)
         _within(START_SECONDS, lock.take, f"the server (process {running.pid}) did not stop", files)
@@ -172,12 +108,13 @@ def spawn_guardian(files: ServerFiles, *, adopt: int | None = None) -> None:
     """Starts the process that keeps a server running, detached from this one altogether.
 
     `setsid` keeps Ctrl-C from it, the log file keeps `submit | cat` from waiting for it. The
-    script forks once more, so the wait is short and leaves no zombie.
+    guardian forks once more, so the wait is short and leaves no zombie.
     """
-    script = Path(__file__).parent / "guardian.py"
+    # Without site-packages, so that it starts fast and stays small, and without this directory,
+    # where anything may lie.
+    guardian = [sys.executable, "-P", "-S", "-m", "regatta.daemon.guardian"]
     server = [sys.executable, "-m", "regatta.server.run"]
-    watched = "0" if adopt is None else str(adopt)
-    command = [sys.executable, "-I", "-S", str(script), str(files.folder), watched, *server]
+    command = [*guardian, str(files.folder), str(adopt or 0), *server]
     log = files.open_log()
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
@@ -208,19 +145,6 @@ def _environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
         "REGATTA_HOME": str(home_root()),
     }
-
-
-def _client(files: ServerFiles, address: Address) -> Client:
-    return Client(Http(address.url, files.token()))
-
-
-def _token_for(server: str) -> str:
-    """This machine's token when `server` is this machine's server, else none."""
-    files = local_files()
-    address = files.read()
-    if address is not None and address.url == Http(server, "").url:
-        return files.token()
-    return ""
 
 
 def _older(version: str) -> bool:

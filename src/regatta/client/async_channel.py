@@ -1,0 +1,147 @@
+"""The way to a server on an event loop: for programs that do other things meanwhile.
+
+A caller that is cancelled closes its connection at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+
+from regatta.api.errors import ServerUnreachable, Unanswered
+from regatta.client.channel import (
+    REQUEST_SECONDS,
+    SILENCE_SECONDS,
+    Query,
+    Request,
+    check_redirect,
+    check_streams,
+    for_events,
+    not_in_time,
+    refused,
+    written,
+)
+from regatta.client.event_stream import EventReader, ServerEvent
+from regatta.client.whereabouts import Place, Whereabouts
+from regatta.engines.kubernetes.api.errors import Unreachable
+from regatta.http.dial import Dialler
+from regatta.http.wire import Connection, Head
+
+#: What a connection that breaks, or answers in something else than HTTP, raises.
+BROKEN = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, Unreachable)
+
+
+class AsyncChannel:
+    request_seconds = REQUEST_SECONDS
+    silence_seconds = SILENCE_SECONDS
+
+    def __init__(self, where: Whereabouts) -> None:
+        self._where = where
+        self._tls: ssl.SSLContext | None = None
+        self.url = ""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: object = None,
+        timeout: float | None = None,
+    ) -> bytes:
+        seconds = timeout or self.request_seconds
+        async with self._connected(seconds) as (place, connection):
+            request = written(place, method, path, query, body)
+            try:
+                async with asyncio.timeout(seconds):
+                    head = await self._sent(place, connection, request)
+                    return await connection.body(head)
+            except TimeoutError as slow:
+                self._where.lost()
+                raise Unanswered(not_in_time(place.url)) from slow
+            except BROKEN as broken:
+                self._where.lost()
+                raise Unanswered(f"the answer of {place.url} was cut off: {broken}") from broken
+
+    async def events(
+        self, path: str, *, query: Query | None = None, last_id: str = ""
+    ) -> AsyncGenerator[ServerEvent, None]:
+        async with self._connected(self.silence_seconds) as (place, connection):
+            request = for_events(written(place, "GET", path, query), last_id)
+            try:
+                async with asyncio.timeout(self.silence_seconds):
+                    head = await self._sent(place, connection, request)
+            except TimeoutError as slow:
+                self._where.lost()
+                raise Unanswered(not_in_time(place.url)) from slow
+            except BROKEN as broken:
+                self._where.lost()
+                raise Unanswered(f"no server answers at {place.url}: {broken}") from broken
+            check_streams(place, head.headers.get("content-type", ""))
+            reader = EventReader()
+            async with aclosing(connection.parts(head)) as parts:
+                while True:
+                    try:
+                        async with asyncio.timeout(self.silence_seconds):
+                            part = await anext(parts, None)
+                    except (TimeoutError, *BROKEN) as broken:
+                        self._where.lost()
+                        why = str(broken) or "timed out"
+                        raise ServerUnreachable(
+                            f"the connection to {place.url} broke: {why}"
+                        ) from broken
+                    if part is None:
+                        return
+                    for event in reader.feed(part):
+                        yield event
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    @asynccontextmanager
+    async def _connected(self, seconds: float) -> AsyncIterator[tuple[Place, Connection]]:
+        place = await self._find()
+        try:
+            connection = await self._dialled(place, seconds)
+        except ServerUnreachable:
+            if not self._where.lost():
+                raise
+            place = await self._find()
+            connection = await self._dialled(place, seconds)
+        self.url = place.url
+        try:
+            yield place, connection
+        finally:
+            connection.close()
+
+    async def _find(self) -> Place:
+        known = self._where.known
+        if known is not None:
+            return known
+        # Looking for this machine's server, or starting it, blocks.
+        return await asyncio.to_thread(self._where.find)
+
+    async def _dialled(self, place: Place, seconds: float) -> Connection:
+        if place.secure and self._tls is None:
+            self._tls = await asyncio.to_thread(ssl.create_default_context)
+        try:
+            async with asyncio.timeout(seconds):
+                return await Dialler(place.url).dial(self._tls if place.secure else None)
+        except (TimeoutError, UnicodeError, Unreachable) as broken:
+            why = broken.__cause__ or str(broken) or "timed out"
+            raise ServerUnreachable(f"no server answers at {place.url}: {why}") from broken
+
+    async def _sent(self, place: Place, connection: Connection, request: Request) -> Head:
+        headers = {"Host": place.netloc, "Connection": "close", **request.headers}
+        head = await connection.send(
+            request.method, request.target, list(headers.items()), request.payload or b""
+        )
+        if head.status >= 400:
+            said = b""  # the status alone says enough
+            with suppress(*BROKEN):
+                said = await connection.body(head)
+            raise refused(head.status, said)
+        check_redirect(place, head.status, head.headers.get("location"))
+        return head

@@ -1,0 +1,41 @@
+"""The way in: a server by its address, or this machine's own, found or started on first use."""
+
+from __future__ import annotations
+
+from regatta.client.blocking_channel import BlockingChannel
+from regatta.client.engine import ServerEngine
+from regatta.client.server_info import ServerInfo, ask_to_stop, read_info
+from regatta.client.whereabouts import Named, ThisMachine, Whereabouts
+from regatta.engines.base import Traits
+from regatta.engines.blocking import Blocking, Inline
+
+
+def connect(url: str | None = None, *, start: bool = True) -> Blocking:
+    """For callers that block. `start`: this machine's own server is started if need be."""
+    channel = BlockingChannel(_whereabouts(url, start))
+    return Blocking(ServerEngine(channel, _known_traits(url)), Inline())
+
+
+def connect_async(url: str | None = None, *, start: bool = True) -> ServerEngine:
+    """For programs with an event loop."""
+    from regatta.client.async_channel import AsyncChannel
+
+    return ServerEngine(AsyncChannel(_whereabouts(url, start)), _known_traits(url))
+
+
+def server_info(url: str | None = None, *, start: bool = True) -> ServerInfo:
+    """What the server says of itself as a process."""
+    return Inline().run(read_info(BlockingChannel(_whereabouts(url, start))))
+
+
+def stop_named_server(url: str) -> None:
+    Inline().run(ask_to_stop(BlockingChannel(Named(url))))
+
+
+def _whereabouts(url: str | None, start: bool) -> Whereabouts:
+    return Named(url) if url else ThisMachine(start=start)
+
+
+def _known_traits(url: str | None) -> Traits | None:
+    # A server that a command starts on this machine runs jobs on it.
+    return None if url else Traits()

@@ -1,0 +1,107 @@
+"""Where a server is and the word that opens it: named by a person, or this machine's own.
+
+A named server stays where it is. This machine's own may die and come back elsewhere, and its port
+may become somebody else's, who must not see the token: it is looked for again, by the rules of
+`regatta.daemon`, whenever some time has passed or somebody found nobody there.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import time
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from regatta.api.errors import BadAddress
+from regatta.daemon.find import local_files, token_for
+from regatta.daemon.start import running_server
+
+#: How long this machine's server is taken to be where it was found.
+FRESH_SECONDS = 5.0
+
+
+class Place(NamedTuple):
+    #: Scheme, host and port.
+    url: str
+    secure: bool
+    netloc: str
+    #: What the address carries besides, as of a server behind a gateway.
+    prefix: str
+    token: str
+
+
+class Whereabouts(Protocol):
+    @property
+    def known(self) -> Place | None:
+        """The place, where nothing has to be asked for it."""
+        ...
+
+    def find(self) -> Place:
+        """Blocks; may start a server."""
+        ...
+
+    def lost(self) -> bool:
+        """Nobody answered there. True where looking again may find the server elsewhere."""
+        ...
+
+
+class Named:
+    def __init__(self, url: str) -> None:
+        unopened = place_of(url)
+        given = os.environ.get("REGATTA_TOKEN", "").strip()
+        self.known = place_of(url, given or token_for(unopened.url))
+
+    def find(self) -> Place:
+        return self.known
+
+    def lost(self) -> bool:
+        return False
+
+
+class ThisMachine:
+    def __init__(self, *, start: bool = True) -> None:
+        self._start = start
+        self._found: Place | None = None
+        self._found_at = 0.0
+
+    @property
+    def known(self) -> Place | None:
+        fresh = time.monotonic() - self._found_at < FRESH_SECONDS
+        return self._found if fresh else None
+
+    def find(self) -> Place:
+        if (known := self.known) is not None:
+            return known
+        files = local_files()
+        self._found = place_of(running_server(files, start=self._start).url, files.token())
+        self._found_at = time.monotonic()
+        return self._found
+
+    def lost(self) -> bool:
+        self._found = None
+        return True
+
+
+def place_of(url: str, token: str = "") -> Place:
+    try:
+        parts = urlsplit(url if "//" in url else f"http://{url}")
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        # It has an opinion of its own about what a host may look like.
+        http.client.HTTPConnection(parts.netloc)
+    except (ValueError, http.client.InvalidURL):
+        usable = False
+    if not usable:
+        raise BadAddress(f"the server address {url!r} is not a URL; write it as http://HOST:PORT")
+    if not (token.isascii() and token.isprintable()):
+        raise BadAddress(
+            "the token holds characters that no token has; set REGATTA_TOKEN to the content of "
+            "the server's server.token"
+        )
+    return Place(
+        f"{parts.scheme}://{parts.netloc}",
+        parts.scheme == "https",
+        parts.netloc,
+        parts.path.rstrip("/"),
+        token,
+    )

@@ -1,0 +1,115 @@
+"""Finding this machine's server: where it says that it is, and whether it answers there.
+
+The little HTTP that this takes is written here, on the standard library: starting and stopping a
+server must not need the client that talks to it.
+"""
+
+from __future__ import annotations
+
+import http.client
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable, Unanswered
+from regatta.daemon.files import Address, FileLock, ServerFiles
+from regatta.engines.local.home import Home, open_home
+
+#: A server that lives answers at once; on a busy machine it may take a moment, hence several tries.
+HEALTH_SECONDS, HEALTH_TRIES = 2.0, 6
+
+
+class _Health(msgspec.Struct):
+    pid: int = 0
+
+
+def local_files() -> ServerFiles:
+    return ServerFiles(local_home().path)
+
+
+def local_home() -> Home:
+    try:
+        return open_home()
+    except RuntimeError as homeless:
+        raise RegattaError(
+            "there is no home folder for the state: HOME is not set and the system knows none for "
+            "this user; set REGATTA_HOME to a folder of yours"
+        ) from homeless
+
+
+def answering(files: ServerFiles) -> Address | None:
+    """The server that answers now, if there is one.
+
+    The port of a server that died may be somebody else's by now, who must not see the token: the
+    answer has to name the process that the address names. Raises `ServerHangs` where that process
+    is still the server and does not answer.
+    """
+    address = files.read()
+    if address is None:
+        return None
+    for _ in range(HEALTH_TRIES):
+        try:
+            answer = ask(address, "GET", "/healthz", timeout=HEALTH_SECONDS)
+            health = msgspec.json.decode(answer, type=_Health)
+        except Unanswered:
+            if _serves(files, address.pid):
+                continue
+            return None  # its successor listens already and does not answer yet
+        except (RegattaError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        return address if health.pid == address.pid else None
+    raise ServerHangs(
+        f"the server (process {address.pid}) runs but does not answer; `kill -9 {address.pid}` "
+        "ends it: its jobs go on, and the next command starts another"
+    )
+
+
+def token_for(url: str) -> str:
+    """This machine's token when `url` is this machine's server, else none."""
+    files = local_files()
+    address = files.read()
+    return files.token() if address is not None and address.url == url else ""
+
+
+def ask(address: Address, method: str, path: str, *, token: str = "", timeout: float) -> bytes:
+    """Raises `Unanswered` where the request went out and no answer came back."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with closing(_open(address, timeout)) as connection:
+        try:
+            connection.connect()
+        except OSError as broken:
+            raise ServerUnreachable(f"no server answers at {address.url}: {broken}") from broken
+        try:
+            connection.request(method, path, headers=headers)
+            response = connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as broken:
+            raise Unanswered(f"no server answers at {address.url}: {broken}") from broken
+    if response.status >= 300:
+        said = content[:200].decode("utf-8", "replace").strip()
+        raise ServerUnreachable(
+            f"the server at {address.url} refused {method} {path}: HTTP {response.status} {said}"
+        )
+    return content
+
+
+def _open(address: Address, timeout: float) -> http.client.HTTPConnection:
+    try:
+        return http.client.HTTPConnection(urlsplit(address.url).netloc, timeout=timeout)
+    except (ValueError, http.client.InvalidURL) as odd:
+        raise ServerUnreachable(f"no server can be at {address.url!r}: {odd}") from odd
+
+
+def _serves(files: ServerFiles, pid: int) -> bool:
+    """Whether this process lives and the server's lock is held.
+
+    Asked in this order: taking the lock for a moment could turn away a server that just starts.
+    """
+    if not Path(f"/proc/{pid}").exists():
+        return False
+    lock = FileLock(files.server_lock)
+    free = lock.take()
+    lock.release()
+    return not free
