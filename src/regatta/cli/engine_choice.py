@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from regatta.cli.outcomes import Exit, Stop
 
+if TYPE_CHECKING:
+    from regatta.engines.blocking import Blocking
+
 LOCAL, KUBERNETES = "local", "kubernetes"
 ENGINES = (LOCAL, KUBERNETES)
+_FAR_ENDS = {LOCAL: "server", KUBERNETES: "cluster"}
 
 
 class Given(NamedTuple):
@@ -30,8 +34,8 @@ class Given(NamedTuple):
 
     @property
     def again(self) -> str:
-        """The same words, for the next command line."""
-        words = [f"--engine {self.engine}"] if self.engine else []
+        """What the next command line must say again to reach the same cluster."""
+        words = [f"--engine {self.engine}"] if self.engine == KUBERNETES else []
         words += [f"--context {self.context}"] if self.context else []
         words += [f"--kubeconfig {self.kubeconfig}"] if self.kubeconfig else []
         return "".join(f" {word}" for word in words)
@@ -43,6 +47,21 @@ class Chosen(NamedTuple):
     kubeconfig: Path | None = None
     #: For the cluster's jobs; the context's own when empty.
     namespace: str = ""
+
+    @property
+    def far_end(self) -> str:
+        """What the command talks to, in a word."""
+        return _FAR_ENDS[self.engine]
+
+    def open(self, server: str | None, *, start: bool) -> Blocking:
+        """A cluster, or the server that is named, or this machine's own."""
+        if self.engine == KUBERNETES:
+            from regatta.engines.kubernetes.engine.engine import open_cluster
+
+            return open_cluster(self.kubeconfig, self.context, self.namespace)
+        from regatta.client.connect import connect
+
+        return connect(server, start=start)
 
 
 class ConfigFile(NamedTuple):

@@ -28,7 +28,7 @@ def complete_names(context: click.Context, _: click.Parameter, typed: str) -> li
 
     settings = context.find_object(Settings) or Settings()
     try:
-        jobs = settings.connect(start=False).jobs(settings.namespace)
+        jobs = settings.engine(start=False).list(settings.namespace)
     except (RegattaError, Stop):
         return []
     return [job.name for job in jobs if job.name.startswith(typed)]

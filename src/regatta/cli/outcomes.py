@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 from regatta.api.errors import (
+    ClusterUnreachable,
+    InternalError,
     InvalidJob,
+    JobIsLive,
+    JobNotFound,
+    NeverFits,
+    NoCluster,
+    NotAllowed,
+    NotInstalled,
+    NotPossible,
+    NotRegatta,
+    NotSignedIn,
+    PreflightFailed,
     RegattaError,
     ServerHangs,
     ServerUnreachable,
+    Unauthorized,
     UnusableFile,
 )
 from regatta.api.job import Phase
@@ -31,29 +45,44 @@ class Exit(IntEnum):
 
 BY_PHASE = {Phase.COMPLETED: Exit.OK, Phase.FAILED: Exit.FAILED, Phase.ABORTED: Exit.STOPPED}
 
-_BY_CODE = {
-    "JobNotFound": Exit.CONFLICT,
-    "JobIsLive": Exit.CONFLICT,
-    "NotPossible": Exit.CONFLICT,
-    "Unauthorized": Exit.UNREACHABLE,
-    "ForeignHost": Exit.UNREACHABLE,
-    "NotRegatta": Exit.UNREACHABLE,
-    "InternalError": Exit.FAILED,
-    "ClusterUnreachable": Exit.UNREACHABLE,
-    "NotSignedIn": Exit.UNREACHABLE,
-    "NotAllowed": Exit.UNREACHABLE,
-    "NotInstalled": Exit.UNREACHABLE,
-}
 
-#: Where the engine's own sentence does not say it already.
-_NEXT_BY_CODE = {
-    "NotPossible": "`regatta describe` shows the state a job is in.",
-    "InvalidJob": "Correct the file and try again; `regatta validate FILE` checks it offline.",
-    "NeverFits": "Ask for less in the job file; `regatta top` shows what this machine has.",
-    "PreflightFailed": "`--no-preflight` submits without these checks.",
-    "Unauthorized": "Set REGATTA_TOKEN to the server's token.",
-    "NoCluster": "--kubeconfig and --context name a cluster; --engine local is this machine.",
-    "ClusterUnreachable": "`kubectl cluster-info` asks the same cluster; --context names another.",
+class Ending(NamedTuple):
+    """What a kind of error means for a command: its exit code, and what to do next where the
+    error's own sentence does not say it."""
+
+    code: Exit = Exit.INVALID
+    hint: str = ""
+
+
+#: By the error's code; any other is the default ending.
+ENDINGS = {
+    JobNotFound.code: Ending(Exit.CONFLICT),
+    JobIsLive.code: Ending(Exit.CONFLICT),
+    NotPossible.code: Ending(Exit.CONFLICT, "`regatta describe` shows the state a job is in."),
+    InvalidJob.code: Ending(
+        hint="Correct the file and try again; `regatta validate FILE` checks it offline."
+    ),
+    NeverFits.code: Ending(
+        hint="Ask for less in the job file; `regatta top` shows what this machine has."
+    ),
+    PreflightFailed.code: Ending(hint="`--no-preflight` submits without these checks."),
+    InternalError.code: Ending(Exit.FAILED),
+    ServerUnreachable.code: Ending(
+        Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
+    ),
+    Unauthorized.code: Ending(Exit.UNREACHABLE, "Set REGATTA_TOKEN to the server's token."),
+    NotRegatta.code: Ending(Exit.UNREACHABLE),
+    "ForeignHost": Ending(Exit.UNREACHABLE),
+    NoCluster.code: Ending(
+        hint="--kubeconfig and --context name a cluster; --engine local is this machine."
+    ),
+    ClusterUnreachable.code: Ending(
+        Exit.UNREACHABLE,
+        "`kubectl cluster-info` asks the same cluster; --context names another.",
+    ),
+    NotSignedIn.code: Ending(Exit.UNREACHABLE),
+    NotAllowed.code: Ending(Exit.UNREACHABLE),
+    NotInstalled.code: Ending(Exit.UNREACHABLE),
 }
 
 
@@ -89,22 +118,15 @@ class Report:
 
 
 def report(error: Stop | RegattaError) -> Report:
-    match error:
-        case Stop():
-            return Report(error.code, error.message, hint=error.hint)
-        case InvalidJob():
-            hint = _NEXT_BY_CODE["InvalidJob"]
-            problems = error.problems
-            return Report(Exit.INVALID, invalid_message(problems), tuple(problems), hint)
-        case ServerHangs() | UnusableFile():  # their own sentences say what to do
-            return Report(Exit.UNREACHABLE, str(error))
-        case ServerUnreachable():
-            hint = "`regatta server status` says where it is looked for."
-            return Report(Exit.UNREACHABLE, str(error), hint=hint)
-        case _:
-            code = _BY_CODE.get(error.code, Exit.INVALID)
-            hint = _NEXT_BY_CODE.get(error.code, "")
-            return Report(code, str(error), tuple(error.problems), hint)
+    if isinstance(error, Stop):
+        return Report(error.code, error.message, hint=error.hint)
+    code, hint = ENDINGS.get(error.code, Ending())
+    if isinstance(error, ServerHangs | UnusableFile):  # their own sentences say what to do
+        hint = ""
+    message = str(error)
+    if isinstance(error, InvalidJob):  # whose message is its problems
+        message = invalid_message(error.problems)
+    return Report(code, message, tuple(error.problems), hint)
 
 
 def invalid_message(problems: Sequence[Problem]) -> str:

@@ -12,10 +12,8 @@ import click
 from regatta.cli.show.ansi import Paint, harmless, wants_colour
 
 if TYPE_CHECKING:
-    from regatta.cli.door import Door
     from regatta.cli.engine_choice import Chosen, Given
-    from regatta.client.client import Client
-    from regatta.engines.kubernetes.engine.engine import KubernetesDoor
+    from regatta.engines.blocking import Blocking
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -30,7 +28,7 @@ class Settings:
         self.named_namespace: str | None = os.environ.get("REGATTA_NAMESPACE") or None
         self.no_color = False
         self._chosen: Chosen | None = None
-        self._cluster: KubernetesDoor | None = None
+        self._engine: Blocking | None = None
 
     @property
     def server(self) -> str | None:
@@ -45,41 +43,25 @@ class Settings:
         return self._chosen
 
     @property
-    def on_cluster(self) -> bool:
-        return self.chosen.engine == "kubernetes"
-
-    @property
     def namespace(self) -> str:
-        if self.named_namespace:
-            return self.named_namespace
-        return self.cluster().namespace if self.on_cluster else "default"
+        return self.named_namespace or self.engine().traits().namespace
 
-    def connect(self, *, start: bool = True) -> Door:
-        """The engine that was chosen: this machine's server, or a cluster."""
-        return self.cluster() if self.on_cluster else self.connect_server(start=start)
-
-    def connect_server(self, *, start: bool = True) -> Client:
-        from regatta.daemon.connection import connect
-
-        return connect(self.server, start=start)
-
-    def cluster(self) -> KubernetesDoor:
-        from regatta.cli.show.rows import SPELLING
-        from regatta.engines.kubernetes.engine.engine import open_door
-
-        if self._cluster is None:
-            chosen = self.chosen
-            self._cluster = open_door(chosen.kubeconfig, chosen.context, chosen.namespace)
-            SPELLING.namespace = self._cluster.namespace
-            SPELLING.options = self._given().again
-        return self._cluster
-
-    def close(self) -> None:
-        if self._cluster is not None:
+    def engine(self, *, start: bool = True) -> Blocking:
+        """The one that was chosen. A server of this machine is started on first use, unless the
+        first who asks says otherwise."""
+        if self._engine is None:
             from regatta.cli.show.rows import SPELLING
 
-            self._cluster.close()
-            self._cluster = None
+            opened = self._engine = self.chosen.open(self.server, start=start)
+            SPELLING.speak(lambda: opened.traits().namespace, self._given().again)
+        return self._engine
+
+    def close(self) -> None:
+        if self._engine is not None:
+            from regatta.cli.show.rows import SPELLING
+
+            self._engine.close()
+            self._engine = None
             SPELLING.forget()
 
     def _given(self) -> Given:

@@ -25,8 +25,8 @@ import uvicorn
 
 from regatta import __version__
 from regatta.api.errors import RegattaError
-from regatta.daemon.connection import spawn_guardian
 from regatta.daemon.files import Address, FileLock, ServerFiles
+from regatta.daemon.start import spawn_guardian
 from regatta.engines.base import Engine
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home

@@ -14,15 +14,14 @@ from contextlib import contextmanager
 from regatta.api.errors import NotPossible, RegattaError
 from regatta.api.job import Job, Phase
 from regatta.cli.follow.status_line import Screen, status_text
-from regatta.cli.follow.streams import follow_job
-from regatta.cli.follow.ticking import ticking
+from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
 from regatta.cli.show.log_printer import LogPrinter
 from regatta.cli.show.overview import left_running, summary_lines
 from regatta.cli.show.rows import handle, phase_of
 from regatta.cli.show.times import now
-from regatta.engines.base import Gone, LogQuery, Lost, Remark
+from regatta.engines.base import Gone, JobUpdate, LogBatch, LogQuery, Lost, Remark
 
 #: How long a detached command stays to see a second Ctrl-C.
 SECOND_CHANCE_SECONDS = 2.0
@@ -49,7 +48,7 @@ class Attached:
                 if self._interrupts and (left := self._interrupted()) is not None:
                     return left
                 match update:
-                    case Lines(lines):
+                    case LogBatch(lines):
                         self._screen.print([self._printer.line(line) for line in lines])
                     case Job():
                         self._changed(update)
@@ -57,20 +56,15 @@ class Attached:
                         self._screen.clear()
                         raise Stop(Exit.CONFLICT, f"job {self._job.name} was deleted meanwhile")
                     case Lost():
-                        self._note(f"the {self._far_end} is away; looking for it")
+                        self._note(f"the {self._settings.chosen.far_end} is away; looking for it")
                     case Remark(text):
                         self._note(text)
                 self._screen.status(status_text(self._job, now(), self._paint))
         self._screen.clear()
         return self._end()
 
-    def _stream(self) -> Iterator[Lines | Remark | Job | Gone | Lost]:
-        query = LogQuery(follow=True)
-        return follow_job(self._settings, self._job.namespace, self._job.name, query)
-
-    @property
-    def _far_end(self) -> str:
-        return "cluster" if self._settings.on_cluster else "server"
+    def _stream(self) -> Iterator[JobUpdate]:
+        return self._settings.engine().follow(self._job.namespace, self._job.name, LogQuery())
 
     def _changed(self, job: Job) -> None:
         if job.uid != self._job.uid:
@@ -112,7 +106,7 @@ class Attached:
         self._stopping = True
         self._screen.print([f"Stopping job {name}."])
         try:
-            self._settings.connect().stop(self._job.namespace, name)
+            self._settings.engine().stop(self._job.namespace, name)
         except RegattaError as refused:
             # It has ended in the meantime, and that is what the stream tells next.
             if refused.code != NotPossible.code:
@@ -120,7 +114,7 @@ class Attached:
         return None
 
     def _end(self) -> Exit:
-        pods = self._settings.connect().pods(self._job.namespace, self._job.name)
+        pods = self._settings.engine().pods(self._job.namespace, self._job.name)
         lines = ["", *summary_lines(self._job, pods, self._paint)]
         self._say([*lines, *left_running(self._job, pods)])
         return BY_PHASE.get(self._job.status.phase or Phase.PENDING, Exit.FAILED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from regatta.api.job import Job, RoleStatus
@@ -48,8 +48,16 @@ class Spelling:
     def __init__(self) -> None:
         self.forget()
 
+    def speak(self, namespace: Callable[[], str], options: str) -> None:
+        """`namespace` is asked only when a job has to be named: it may cost a request."""
+        self._namespace, self.options = namespace, options
+
     def forget(self) -> None:
-        self.namespace, self.options = "default", ""
+        self.speak(lambda: "default", "")
+
+    @property
+    def namespace(self) -> str:
+        return self._namespace()
 
 
 SPELLING = Spelling()

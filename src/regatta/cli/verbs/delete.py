@@ -6,7 +6,7 @@ import time
 
 import click
 
-from regatta.cli.follow.waiting import wait_for
+from regatta.cli.follow.until import wait_for
 from regatta.cli.job_names import for_each, job_argument, one_or_more
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -26,17 +26,17 @@ def command(settings: Settings, names: tuple[str, ...], every: bool) -> Exit:
     Returns when they are gone, or after a minute.
     """
     one_or_more(names, every, "delete")
-    client = settings.connect()
+    engine = settings.engine()
     if every:
-        names = tuple(job.name for job in client.jobs(settings.namespace))
+        names = tuple(job.name for job in engine.list(settings.namespace))
         if not names:
             print("No jobs.")
 
     uids: dict[str, str] = {}
 
     def delete(name: str) -> None:
-        uid = client.get(settings.namespace, name).uid
-        client.delete(settings.namespace, name)
+        uid = engine.get(settings.namespace, name).uid
+        engine.delete(settings.namespace, name)
         uids[name] = uid
 
     # All are told before the first is waited for: their replicas end side by side.

@@ -15,10 +15,10 @@ from regatta.cli.show.output import dump, output_option, plain
 @pass_settings
 def command(settings: Settings, name: str, output: str | None) -> Exit:
     """Show a job's roles, replicas, events, why it waits and why it failed."""
-    client = settings.connect()
-    job = client.get(settings.namespace, name)
-    pods = client.pods(job.namespace, job.name)
-    events = client.events(job.namespace, job.name)
+    engine = settings.engine()
+    job = engine.get(settings.namespace, name)
+    pods = engine.pods(job.namespace, job.name)
+    events = engine.events(job.namespace, job.name)
     if output:
         whole = {"job": plain(job), "pods": plain(pods), "events": plain(events)}
         print(dump(whole, output))

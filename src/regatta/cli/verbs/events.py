@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import click
 
-from regatta.cli.door import Door
 from regatta.cli.job_names import complete_names, not_here
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -15,6 +14,7 @@ from regatta.cli.show.output import dump, listing, output_option, plain
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import age, since
 from regatta.engines.base import EventView
+from regatta.engines.blocking import Blocking
 
 HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
 
@@ -34,13 +34,13 @@ def command(
 ) -> Exit:
     """Show what happened to job NAME, or to all jobs, oldest first."""
     namespace = None if all_namespaces else settings.namespace
-    client = settings.connect()
+    engine = settings.engine()
     if name is not None:
-        _check(client, namespace, name)
+        _check(engine, namespace, name)
     if follow:
         _follow(settings, namespace, name, output)
         return Exit.OK
-    found = client.events(namespace, name)
+    found = engine.events(namespace, name)
     if output:
         print(dump(listing(found), output))
     elif found:
@@ -50,11 +50,11 @@ def command(
     return Exit.OK
 
 
-def _check(client: Door, namespace: str | None, name: str) -> None:
+def _check(engine: Blocking, namespace: str | None, name: str) -> None:
     """A job that does not exist is an error, not an empty list."""
     if namespace is not None:
-        client.get(namespace, name)
-    elif all(job.name != name for job in client.jobs(None)):
+        engine.get(namespace, name)
+    elif all(job.name != name for job in engine.list(None)):
         raise not_here([name], None)
 
 
@@ -74,10 +74,8 @@ def event_rows(events: Sequence[EventView]) -> list[list[Cell]]:
 def _follow(
     settings: Settings, namespace: str | None, name: str | None, output: str | None
 ) -> None:
-    from regatta.cli.follow.streams import follow_events
-
     print_header = output is None
-    for event in follow_events(settings, namespace, name):
+    for event in settings.engine().follow_events(namespace, name):
         if not isinstance(event, EventView):
             continue
         if output:

@@ -52,11 +52,11 @@ class Listing:
         self._every = every
 
     def show(self) -> None:
-        client = self._settings.connect()
+        engine = self._settings.engine()
         if self._names and self._namespace is not None:
-            jobs = [client.get(self._namespace, name) for name in self._names]
+            jobs = [engine.get(self._namespace, name) for name in self._names]
         else:
-            jobs = [job for job in client.jobs(self._namespace) if self._wanted(job)]
+            jobs = [job for job in engine.list(self._namespace) if self._wanted(job)]
         if jobs or not self._names:
             self._print(jobs)
         self._check(jobs)
@@ -78,13 +78,12 @@ class Listing:
             raise not_here(missing, self._namespace)
 
     def watch(self) -> None:
-        from regatta.cli.follow.streams import watch_jobs
         from regatta.engines.base import Synced
 
         first: list[Job] = []
         widths: list[int] | None = None
         name = self._names[0] if len(self._names) == 1 else None
-        for update in watch_jobs(self._settings, self._namespace, name):
+        for update in self._settings.engine().watch(self._namespace, name):
             if isinstance(update, Synced) and widths is None:
                 self._check(first)
                 widths = self._begin(first)

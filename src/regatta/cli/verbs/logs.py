@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import click
 
-from regatta.cli.follow.streams import follow_job
 from regatta.cli.job_names import job_argument
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit, Stop
@@ -14,7 +14,7 @@ from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.log_printer import LogPrinter
 from regatta.cli.show.output import output_option
 from regatta.cli.show.times import now
-from regatta.engines.base import Gone, LogQuery, Remark
+from regatta.engines.base import Gone, JobUpdate, LogBatch, LogLine, LogQuery, LogUpdate, Remark
 
 
 @verb("logs")
@@ -58,14 +58,13 @@ def command(
         since=None if since is None else now() - timedelta(seconds=since),
         tail=tail,
         grep=grep,
-        follow=follow,
     )
     printer = LogPrinter(settings.paint, timestamps=timestamps, terminal=settings.terminal)
-    for update in follow_job(settings, settings.namespace, name, query, status=False):
+    for update in _stream(settings, name, query, follow):
         match update:
-            case Lines(lines) if output:
+            case LogBatch(lines) if output:
                 print("\n".join(map(_as_json, lines)), flush=follow)
-            case Lines(lines):
+            case LogBatch(lines):
                 print("\n".join(map(printer.line, lines)), flush=follow)
             case Remark(text):
                 click.echo(f"-- {text}", err=True)
@@ -74,10 +73,19 @@ def command(
     return Exit.OK
 
 
+def _stream(
+    settings: Settings, name: str, query: LogQuery, follow: bool
+) -> Iterator[JobUpdate] | Iterator[LogUpdate]:
+    engine = settings.engine()
+    if follow:
+        return engine.follow(settings.namespace, name, query, status=False)
+    return engine.logs(settings.namespace, name, query)
+
+
 def _check(settings: Settings, name: str, role: str | None, index: int | None) -> None:
     """A replica that never was is an error, not an empty log."""
-    client = settings.connect()
-    job = client.get(settings.namespace, name)
+    engine = settings.engine()
+    job = engine.get(settings.namespace, name)
     counts = {
         known: spec.replicas for known, spec in job.spec.roles().items() if role in (None, known)
     }
@@ -90,7 +98,7 @@ def _check(settings: Settings, name: str, role: str | None, index: int | None) -
     if index is None or index < max(counts.values()):
         return
     # Scaling down leaves the logs of replicas that are no longer wanted.
-    pods = client.pods(job.namespace, job.name)
+    pods = engine.pods(job.namespace, job.name)
     if not any(pod.role in counts and pod.index == index for pod in pods):
         there = ", ".join(f"{known} {count}" for known, count in counts.items())
         raise Stop(
@@ -100,11 +108,8 @@ def _check(settings: Settings, name: str, role: str | None, index: int | None) -
         )
 
 
-def _as_json(line: object) -> str:
+def _as_json(line: LogLine) -> str:
     import msgspec
 
-    from regatta.engines.base import LogLine
-
-    assert isinstance(line, LogLine)
     fields = {"replica": line.pod, "at": line.at, "stream": line.stream, "text": line.text}
     return msgspec.json.encode(fields).decode()

@@ -13,10 +13,10 @@ from regatta.cli.settings import Settings, pass_settings, verb
 def command(settings: Settings, names: tuple[str, ...]) -> Exit:
     """Let suspended jobs run again; they queue like new ones."""
     one_or_more(names, False, "resume")
-    client = settings.connect()
+    engine = settings.engine()
 
     def resume(name: str) -> None:
-        client.resume(settings.namespace, name)
+        engine.resume(settings.namespace, name)
         print(f"job {name} resumed", flush=True)
 
     return for_each(list(names), resume, settings)

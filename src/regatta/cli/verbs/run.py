@@ -12,8 +12,9 @@ from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import output_option
 from regatta.cli.show.overview import plan_lines
 from regatta.cli.show.rows import handle
-from regatta.cli.submit.dryrun import show_dry_run
-from regatta.cli.submit.jobfile import DryRun, hand_in, make_submission, submission_options
+from regatta.cli.submit.command_line import read_options, submission_options
+from regatta.cli.submit.dry_run import DryRun, show_dry_run
+from regatta.cli.submit.hand_in import hand_in
 
 
 @verb("run")
@@ -31,11 +32,11 @@ def command(settings: Settings, /, detach: bool, output: str | None, **options: 
     Exits with 0 only if the job completed: 1 failed, 2 invalid, 3 stopped, 130 detached.
     """
     dry_run = DryRun.of(options)
-    submission = make_submission(settings, options)
+    submission, shell = read_options(settings, options)
     if dry_run:
-        show_dry_run(dry_run, submission, output, settings)
+        show_dry_run(dry_run, submission, shell, output, settings)
         return Exit.OK
-    accepted = hand_in(settings, submission)
+    accepted = hand_in(settings, submission, shell)
     print("\n".join(plan_lines(accepted.job, settings.paint)), end="\n\n", flush=True)
     if detach:
         job = accepted.job

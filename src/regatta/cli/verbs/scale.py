@@ -21,6 +21,6 @@ def command(settings: Settings, name: str, replicas: int, role: str) -> Exit:
 
     Replicas whose environment changes are restarted; training goes on from its checkpoint.
     """
-    settings.connect().scale(settings.namespace, name, role, replicas)
+    settings.engine().scale(settings.namespace, name, role, replicas)
     print(f"job {name}: {role} is scaled to {replicas}")
     return Exit.OK

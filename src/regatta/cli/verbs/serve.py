@@ -21,7 +21,7 @@ def command(settings: Settings, host: str, port: int) -> Exit:
     Only this machine can reach it unless --host says otherwise. Every request needs the token in
     the server.token file of the state folder.
     """
-    from regatta.daemon.connection import local_home
+    from regatta.daemon.find import local_home
     from regatta.engines.local.engine import LocalEngine
     from regatta.server.run import ALREADY_SERVED, serve
 

@@ -28,7 +28,9 @@ def command(context: click.Context) -> None:
 @pass_settings
 def start(settings: Settings) -> Exit:
     """Start the server, unless it runs already."""
-    info = settings.connect_server().server()
+    from regatta.client.connect import server_info
+
+    info = server_info(settings.server)
     print(f"the server runs at {info.url} (process {info.pid}, version {info.version})")
     return Exit.OK
 
@@ -37,10 +39,12 @@ def start(settings: Settings) -> Exit:
 @pass_settings
 def stop(settings: Settings) -> Exit:
     """Stop the server. Jobs go on running; the next server takes them up again."""
-    from regatta.daemon.connection import local_files, stop_server
+    from regatta.client.connect import stop_named_server
+    from regatta.daemon.find import local_files
+    from regatta.daemon.start import stop_server
 
     if settings.server:
-        settings.connect_server().stop_server()
+        stop_named_server(settings.server)
         print(f"the server at {settings.server} stops")
     elif stop_server(local_files()):
         print("the server has stopped; jobs go on running")
@@ -55,11 +59,12 @@ def stop(settings: Settings) -> Exit:
 def status(settings: Settings, output: str | None) -> Exit:
     """Show whether the server runs, and where its files are."""
     from regatta.api.errors import ServerUnreachable
-    from regatta.daemon.connection import local_files
+    from regatta.client.connect import server_info
+    from regatta.daemon.find import local_files
 
     files = local_files()
     try:
-        info = settings.connect_server(start=False).server()
+        info = server_info(settings.server, start=False)
     except ServerUnreachable as away:
         print(f"{away}\n  log: {files.log}", file=sys.stderr)
         return Exit.UNREACHABLE

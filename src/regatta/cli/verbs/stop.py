@@ -19,15 +19,15 @@ def command(settings: Settings, names: tuple[str, ...], every: bool) -> Exit:
     On a finished job, ends the servers that it left running.
     """
     one_or_more(names, every, "stop")
-    client = settings.connect()
+    engine = settings.engine()
     if every:
-        live = [job.name for job in client.jobs(settings.namespace) if not job.finished]
+        live = [job.name for job in engine.list(settings.namespace) if not job.finished]
         if not live:
             print("No live jobs.")
         names = tuple(live)
 
     def stop(name: str) -> None:
-        job = client.stop(settings.namespace, name)
+        job = engine.stop(settings.namespace, name)
         ended = f"what job {name} left running" if job.finished else f"job {name}"
         print(f"stopping {ended}", flush=True)
 

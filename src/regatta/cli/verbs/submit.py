@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from regatta.cli.follow.waiting import wait_for
+from regatta.cli.follow.until import wait_for
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import dump, output_option, plain
 from regatta.cli.show.overview import ending_lines
 from regatta.cli.show.rows import handle
-from regatta.cli.submit.dryrun import show_dry_run
-from regatta.cli.submit.jobfile import DryRun, hand_in, make_submission, submission_options
+from regatta.cli.submit.command_line import read_options, submission_options
+from regatta.cli.submit.dry_run import DryRun, show_dry_run
+from regatta.cli.submit.hand_in import hand_in
 
 
 @verb("submit")
@@ -27,11 +28,11 @@ def command(settings: Settings, /, wait: bool, output: str | None, **options: An
     FILE is a job file, a folder that holds job.yaml, or - for standard input.
     """
     dry_run = DryRun.of(options)
-    submission = make_submission(settings, options)
+    submission, shell = read_options(settings, options)
     if dry_run:
-        show_dry_run(dry_run, submission, output, settings)
+        show_dry_run(dry_run, submission, shell, output, settings)
         return Exit.OK
-    accepted = hand_in(settings, submission)
+    accepted = hand_in(settings, submission, shell)
     job = accepted.job
     if output:
         print(dump(plain(job), output), flush=True)

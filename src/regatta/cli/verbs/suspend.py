@@ -13,10 +13,10 @@ from regatta.cli.settings import Settings, pass_settings, verb
 def command(settings: Settings, names: tuple[str, ...]) -> Exit:
     """Stop the replicas of jobs and give their resources back, until they are resumed."""
     one_or_more(names, False, "suspend")
-    client = settings.connect()
+    engine = settings.engine()
 
     def suspend(name: str) -> None:
-        client.suspend(settings.namespace, name)
+        engine.suspend(settings.namespace, name)
         print(f"job {name} suspended", flush=True)
 
     return for_each(list(names), suspend, settings)

@@ -13,7 +13,8 @@ from regatta.cli.outcomes import Exit, Stop, invalid_message
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.explain import show_problems
 from regatta.cli.show.output import dump, output_option, plain
-from regatta.cli.submit.jobfile import pairs, read_job_file
+from regatta.cli.submit.env_file import pairs
+from regatta.cli.submit.jobfile import read_job_file
 
 
 @verb("validate")

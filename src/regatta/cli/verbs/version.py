@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from regatta import __version__
-from regatta.api.errors import RegattaError, ServerHangs
+from regatta.api.errors import (
+    BadAddress,
+    NotRegatta,
+    ServerHangs,
+    ServerUnreachable,
+    Unauthorized,
+)
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import dump, output_option
@@ -14,19 +20,19 @@ from regatta.cli.show.output import dump, output_option
 @pass_settings
 def command(settings: Settings, output: str | None) -> Exit:
     """Print the versions of client and server, or of the cluster. Starts no server."""
-    if settings.on_cluster:
-        cluster = settings.cluster().version()
-        versions = {"client": __version__, "cluster": cluster}
-        print(dump(versions, output) if output else f"client {__version__}\ncluster {cluster}")
-        return Exit.OK
+    far_end = settings.chosen.far_end
+    version = _version(settings)
+    if output:
+        print(dump({"client": __version__, far_end: version}, output))
+    else:
+        print(f"client {__version__}\n{far_end} {version or 'not running'}")
+    return Exit.OK
+
+
+def _version(settings: Settings) -> str | None:
     try:
-        server = settings.connect_server(start=False).server().version
+        return settings.engine(start=False).version()
     except ServerHangs:
         raise
-    except RegattaError:
-        server = None
-    if output:
-        print(dump({"client": __version__, "server": server}, output))
-    else:
-        print(f"client {__version__}\nserver {server or 'not running'}")
-    return Exit.OK
+    except (ServerUnreachable, Unauthorized, NotRegatta, BadAddress):
+        return None  # no server, or none that would tell

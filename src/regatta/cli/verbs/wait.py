@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from regatta.cli.follow.waiting import STATES, wait_for
+from regatta.cli.follow.until import STATES, wait_for
 from regatta.cli.job_names import job_argument
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit

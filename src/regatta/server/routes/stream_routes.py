@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from regatta.api.errors import BadRequest
 from regatta.engines.base import Engine, LogQuery
+from regatta.engines.logs.positions import decode_position
 from regatta.server.responses import items
 from regatta.server.routes.job_routes import JOB
 from regatta.server.streams import sse
-from regatta.engines.logs.positions import decode_position
 
 LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from regatta.api.job import Job, Phase
-from regatta.cli.follow.streams import watch_jobs
-from regatta.cli.follow.ticking import ticking
+from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
 from regatta.cli.show.rows import handle
@@ -40,7 +39,7 @@ def wait_for(
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     job: Job | None = None
-    for update in ticking(watch_jobs(settings, namespace, name), 0.2):
+    for update in ticking(settings.engine().watch(namespace, name), 0.2):
         match update:
             case Job():
                 uid = uid or update.uid

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from typing import Any
 
 from regatta.cli.settings import Settings
 from regatta.cli.show.explain import show_problems
 from regatta.cli.show.output import dump
-from regatta.cli.submit.jobfile import DryRun
-from regatta.engines.base import Preview, Submission
+from regatta.engines.base import Preview, Shell, Submission
+
+
+class DryRun(Enum):
+    NO = ""
+    CLIENT = "client"
+    SERVER = "server"
+
+    def __bool__(self) -> bool:
+        return self is not DryRun.NO
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> DryRun:
+        """Takes its options out of the others."""
+        here, by_server = options.pop("dry_run"), options.pop("dry_run_by_server")
+        return cls.SERVER if by_server else cls.CLIENT if here else cls.NO
 
 
 def show_dry_run(
-    kind: DryRun, submission: Submission, output: str | None, settings: Settings
+    kind: DryRun,
+    submission: Submission,
+    shell: Shell | None,
+    output: str | None,
+    settings: Settings,
 ) -> None:
-    # On a machine the server works out both: it is who would create.
-    if kind is DryRun.SERVER and settings.on_cluster:
-        show_answer(settings.cluster().ask_server(submission), output, settings)
+    stored = kind is DryRun.SERVER
+    preview = settings.engine().preview(submission, shell, stored=stored)
+    # A machine's server works out all of it in both cases: it is who would create.
+    if stored and not preview.environment:
+        show_answer(preview, output, settings)
     else:
-        show_preview(settings.connect().preview(submission), output, settings)
+        show_preview(preview, output, settings)
 
 
 def show_answer(answer: Preview, output: str | None, settings: Settings) -> None:

@@ -1,0 +1,36 @@
+"""Handing a job in, and what is said when no answer comes."""
+
+from __future__ import annotations
+
+from regatta.api.errors import Unanswered
+from regatta.cli.outcomes import Exit, Stop
+from regatta.cli.settings import Settings
+from regatta.cli.show.explain import show_problems
+from regatta.engines.base import Accepted, Shell, Submission
+
+
+def hand_in(settings: Settings, submission: Submission, shell: Shell | None) -> Accepted:
+    """Submit it, and show what is worth a warning."""
+    try:
+        accepted = settings.engine().submit(submission, shell)
+    except KeyboardInterrupt:
+        raise Stop(
+            Exit.DETACHED,
+            f"interrupted while {submission.source} was being submitted; it may have arrived",
+            _whether_it_did(submission),
+        ) from None
+    except Unanswered as lost:
+        raise Stop(
+            Exit.UNREACHABLE,
+            f"{lost}; {submission.source} was being submitted, and the job may have arrived",
+            _whether_it_did(submission),
+        ) from lost
+    show_problems(accepted.warnings, settings)
+    return accepted
+
+
+def _whether_it_did(submission: Submission) -> str:
+    # The file is not understood here, so its name is known only where the command line has one.
+    named = f" {submission.name}" if submission.name else ""
+    where = f" -n {submission.namespace}" if submission.namespace else ""
+    return f"`regatta get{named}{where}` shows whether it did, and `regatta stop` ends it."
