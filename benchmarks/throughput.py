@@ -9,9 +9,8 @@ from pathlib import Path
 
 from benchmarks.jobs import task_job
 from benchmarks.measure import TORCHX_PYTHON, Row
-from regatta.client.client import Client
-from regatta.daemon.connection import connect
-from regatta.engines.base import Submission
+from regatta.client.connect import connect
+from regatta.engines.base import Shell, Submission
 
 JOBS = 200
 
@@ -61,21 +60,21 @@ def measure(folder: Path, env: dict[str, str]) -> list[Row]:
 
 
 def _ours(folder: Path) -> float:
-    client: Client = connect()
+    client = connect()
     text = task_job(folder, "true", ["true"]).read_text()
-    shell = {"PATH": os.environ["PATH"]}
+    shell = Shell(directory="/tmp", environment={"PATH": os.environ["PATH"]})
     start = time.perf_counter()
     names = [f"true-{number}" for number in range(JOBS)]
     for name in names:
-        client.submit(Submission(text=text, name=name, directory="/tmp", shell=shell))
+        client.submit(Submission(text=text, name=name), shell)
     waiting = set(names)
     while waiting:
-        jobs = client.jobs("default")
+        jobs = client.list("default")
         waiting -= {job.name for job in jobs if job.finished}
         time.sleep(0.02)
     rate = JOBS / (time.perf_counter() - start)
     failed = [
-        j.name for j in client.jobs("default") if j.name in names and j.status.phase != "Completed"
+        j.name for j in client.list("default") if j.name in names and j.status.phase != "Completed"
     ]
     if failed:
         raise RuntimeError(f"{len(failed)} of {JOBS} jobs did not complete: {failed[:5]}")

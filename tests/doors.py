@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -19,10 +19,15 @@ from typing import NamedTuple, TypeVar
 import yaml
 
 from regatta.api.errors import RegattaError
-from regatta.client.client import Client
-from regatta.client.http import Http
-from regatta.daemon.connection import answering
-from regatta.daemon.files import FileLock, ServerFiles
+from regatta.client.blocking_channel import BlockingChannel
+from regatta.client.channel import Query
+from regatta.client.connect import connect
+from regatta.client.event_stream import ServerEvent
+from regatta.client.server_info import API
+from regatta.client.whereabouts import Named
+from regatta.daemon.files import Address, FileLock, ServerFiles
+from regatta.daemon.find import answering
+from regatta.engines.blocking import Blocking, Inline
 
 SOURCE = Path(__file__).parent.parent / "src"
 PATIENCE = 60.0
@@ -129,10 +134,18 @@ class Regatta:
         return ServerFiles(folders[0] if folders else home / "none")
 
     @property
-    def client(self) -> Client:
-        """A client of the server that runs now; waits for one that is being restarted."""
-        address = eventually(lambda: answering(self.files), "a server that answers")
-        return Client(Http(address.url, self.files.token()))
+    def address(self) -> Address:
+        """Of the server that runs now; waits for one that is being restarted."""
+        return eventually(lambda: answering(self.files), "a server that answers")
+
+    @property
+    def client(self) -> Blocking:
+        """A client of that server, and of no later one that is elsewhere."""
+        return connect(self.address.url, token=self.files.token())
+
+    @property
+    def wire(self) -> Wire:
+        return Wire(self.address.url, self.files.token())
 
     def clean(self) -> None:
         """Ends every job, the server and its guardian, and waits until they are gone."""
@@ -145,13 +158,30 @@ class Regatta:
             eventually(lambda lock=lock: not held(lock), f"{lock.name} to be free")
 
 
-def delete_everything(client: Client) -> None:
+class Wire:
+    """A server's requests and streams as they travel, for tests of what travels."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._channel = BlockingChannel(Named(url, token))
+        self._runner = Inline()
+
+    def request(self, method: str, path: str, body: object = None) -> bytes:
+        return self._runner.run(self._channel.request(method, API + path, body=body))
+
+    def events(
+        self, path: str, query: Query | None = None, last_id: str = ""
+    ) -> Generator[ServerEvent, None, None]:
+        """Of one connection; a broken one is not taken up again."""
+        return self._runner.stream(self._channel.events(API + path, query=query, last_id=last_id))
+
+
+def delete_everything(client: Blocking) -> None:
     def empty() -> bool:
-        for job in client.jobs(None):
+        for job in client.list():
             if not job.deleting:
                 with suppress(RegattaError):  # gone meanwhile
                     client.delete(job.namespace, job.name)
-        return not client.jobs(None)
+        return not client.list()
 
     eventually(empty, "the jobs to be gone")
 

@@ -15,9 +15,10 @@ import pytest
 
 from regatta.api.errors import RegattaError, ServerUnreachable
 from regatta.api.job import Job
-from regatta.client.client import Client
-from regatta.daemon.connection import connect, local_files, stop_server
-from regatta.engines.base import Submission
+from regatta.client.connect import connect
+from regatta.daemon.find import local_files
+from regatta.daemon.start import stop_server
+from regatta.engines.base import Shell, Submission
 
 JOBS = 40
 SERVER_KILLS = 50
@@ -103,14 +104,11 @@ def test_nothing_is_lost_doubled_or_left_when_anything_is_killed(
 
 
 def _submitted(name: str, text: str) -> bool:
-    """True once the job is there. A kill may have struck before or after it was written."""
+    """True once the job is there. A kill may have struck before or after it was written: its key
+    makes one job of however many tries."""
+    shell = Shell(directory="/tmp", environment={"PATH": os.environ["PATH"]})
     try:
-        client = connect()
-        with suppress(RegattaError):
-            client.get("default", name)
-            return True
-        shell = {"PATH": os.environ["PATH"]}
-        client.submit(Submission(text=text, directory="/tmp", shell=shell))
+        connect().submit(Submission(text=text, key=name), shell)
     except (ServerUnreachable, OSError):
         return False
     return True
@@ -130,7 +128,7 @@ def _kill_a_supervisor(random: Random) -> str | None:
     """The name of the job whose replica lost its supervisor, if one was running."""
     try:
         client = connect()
-        running = [job for job in client.jobs("default") if job.status.phase == "Running"]
+        running = [job for job in client.list("default") if job.status.phase == "Running"]
         if not running:
             return None
         job = random.choice(running)
@@ -153,7 +151,7 @@ def _until_all_finished(names: set[str]) -> dict[str, Job]:
     jobs: dict[str, Job] = {}
     while time.monotonic() < deadline:
         with suppress(ServerUnreachable, RegattaError, OSError):
-            jobs = {job.name: job for job in connect().jobs("default")}
+            jobs = {job.name: job for job in connect().list("default")}
             if names <= {name for name, job in jobs.items() if job.finished}:
                 return jobs
         time.sleep(0.2)
@@ -174,8 +172,8 @@ def _wrong(job: Job, code: int, orphaned: bool) -> str:
 
 
 def _assert_nothing_left(home: Path, seed: int) -> None:
-    client: Client = connect()
-    uids = {pod.uid for job in client.jobs("default") for pod in client.pods("default", job.name)}
+    client = connect()
+    uids = {pod.uid for job in client.list("default") for pod in client.pods("default", job.name)}
     deadline = time.monotonic() + 10
     while (left := _processes_of(uids, home)) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -116,15 +116,15 @@ def test_wait_gives_up_after_its_timeout(regatta: Regatta, name: str) -> None:
 
 #: `regatta wait` that says when it has seen the job for the first time.
 TELLING_WAIT = """
-from regatta.cli.follow import waiting
-watch = waiting.watch_jobs
+from regatta.engines.blocking import Blocking
+watch = Blocking.watch
 
 def telling(*words):
     for update in watch(*words):
         yield update
         print("seen", flush=True)
 
-waiting.watch_jobs = telling
+Blocking.watch = telling
 from regatta.cli.main import main; main()
 """
 

@@ -275,7 +275,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setenv("REGATTA_ENGINE", "local")
-    monkeypatch.setattr("regatta.cli.settings.Settings.connect_server", explode)
+    monkeypatch.setattr("regatta.cli.settings.Settings.engine", explode)
 
 
 def test_the_unexpected_is_a_sentence_that_says_how_to_see_more(

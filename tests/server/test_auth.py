@@ -9,13 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from regatta.daemon.connection import answering
-from tests.doors import Regatta, eventually
+from tests.doors import Regatta
 
 
 def ask(regatta: Regatta, path: str, headers: dict[str, str]) -> tuple[int, dict[str, object]]:
-    address = eventually(lambda: answering(regatta.files), "the server")
-    connection = http.client.HTTPConnection(urlsplit(address.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(regatta.address.url).netloc, timeout=30)
     try:
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()
@@ -37,7 +35,7 @@ def test_the_token_opens_the_door(regatta: Regatta) -> None:
 
 PATHS = (
     "/regatta/v1/jobs",
-    "/regatta/v1/machine",
+    "/regatta/v1/capacity",
     "/regatta/v1/watch",
     "/regatta/v1/openapi.json",
     "/docs",

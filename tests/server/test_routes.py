@@ -8,30 +8,30 @@ from collections.abc import Iterator
 import pytest
 
 from regatta.api.errors import RegattaError
-from regatta.client.client import API, Client
 from regatta.engines.base import Submission
+from regatta.engines.blocking import Blocking
 from tests.doors import Regatta, delete_everything, eventually, shell_job
 
 
 @pytest.fixture
-def client(regatta: Regatta) -> Iterator[Client]:
+def client(regatta: Regatta) -> Iterator[Blocking]:
     client = regatta.client
     yield client
     delete_everything(client)
 
 
-def submit(client: Client, text: str, **more: object) -> None:
+def submit(client: Blocking, text: str, **more: object) -> None:
     client.submit(Submission(text=text, **more))  # type: ignore[arg-type]
 
 
-def refusal(client: Client, method: str, path: str, body: object = None) -> RegattaError:
+def refusal(regatta: Regatta, method: str, path: str, body: object = None) -> RegattaError:
     with pytest.raises(RegattaError) as caught:
-        client.http.request(method, API + path, body=body)
+        regatta.wire.request(method, path, body)
     return caught.value
 
 
-def test_a_submitted_job_is_answered_whole(client: Client) -> None:
-    raw = client.http.request("POST", f"{API}/jobs", body={"text": shell_job("whole")})
+def test_a_submitted_job_is_answered_whole(client: Blocking, regatta: Regatta) -> None:
+    raw = regatta.wire.request("POST", "/jobs", {"text": shell_job("whole")})
 
     answer = json.loads(raw)
     assert answer["job"]["apiVersion"] == "batch.paddlepaddle.org/v1"
@@ -40,30 +40,30 @@ def test_a_submitted_job_is_answered_whole(client: Client) -> None:
     assert answer["replaced"] == ""
 
 
-def test_an_invalid_job_is_told_problem_by_problem(client: Client) -> None:
-    refused = refusal(client, "POST", "/jobs", {"text": "kind: PaddleJob\nspec: {}\n"})
+def test_an_invalid_job_is_told_problem_by_problem(client: Blocking, regatta: Regatta) -> None:
+    refused = refusal(regatta, "POST", "/jobs", {"text": "kind: PaddleJob\nspec: {}\n"})
 
     assert (refused.status, refused.code) == (422, "InvalidJob")
     assert "metadata.name" in {problem.path for problem in refused.problems}
     assert {problem.severity for problem in refused.problems} == {"error"}
 
 
-def test_a_misspelt_field_of_the_request_is_named(client: Client) -> None:
-    refused = refusal(client, "POST", "/jobs", {"text": "x", "replase": True})
+def test_a_misspelt_field_of_the_request_is_named(client: Blocking, regatta: Regatta) -> None:
+    refused = refusal(regatta, "POST", "/jobs", {"text": "x", "replase": True})
 
     assert (refused.status, refused.code) == (400, "BadRequest")
     assert [problem.path for problem in refused.problems] == ["replase"]
 
 
-def test_what_does_not_exist_is_404(client: Client) -> None:
-    job = refusal(client, "GET", "/namespaces/default/jobs/none")
-    path = refusal(client, "GET", "/nothing")
+def test_what_does_not_exist_is_404(client: Blocking, regatta: Regatta) -> None:
+    job = refusal(regatta, "GET", "/namespaces/default/jobs/none")
+    path = refusal(regatta, "GET", "/nothing")
 
     assert (job.status, job.code) == (404, "JobNotFound")
     assert (path.status, path.code) == (404, "NoSuchPath")
 
 
-def test_a_live_name_is_a_conflict(client: Client) -> None:
+def test_a_live_name_is_a_conflict(client: Blocking) -> None:
     submit(client, shell_job("live", "sleep 1000"))
 
     with pytest.raises(RegattaError, match="--replace") as caught:
@@ -72,23 +72,23 @@ def test_a_live_name_is_a_conflict(client: Client) -> None:
     assert (caught.value.status, caught.value.code) == (409, "JobIsLive")
 
 
-def test_a_dry_run_creates_nothing(client: Client) -> None:
+def test_a_dry_run_creates_nothing(client: Blocking) -> None:
     preview = client.preview(Submission(text=shell_job("imagined", replicas=2)))
 
     assert [manifest["kind"] for manifest in preview.objects].count("Pod") == 2
     assert preview.environment["imagined-worker-0"]["PADDLE_TRAINERS_NUM"] == "2"
-    assert client.jobs(None) == []
+    assert client.list() == []
 
 
-def test_the_namespace_filters_the_list(client: Client) -> None:
+def test_the_namespace_filters_the_list(client: Blocking) -> None:
     submit(client, shell_job("here"), namespace="a")
     submit(client, shell_job("there"), namespace="b")
 
-    assert [job.name for job in client.jobs("a")] == ["here"]
-    assert sorted(job.name for job in client.jobs(None)) == ["here", "there"]
+    assert [job.name for job in client.list("a")] == ["here"]
+    assert sorted(job.name for job in client.list()) == ["here", "there"]
 
 
-def test_pods_events_and_machine_have_their_views(client: Client) -> None:
+def test_pods_events_and_machine_have_their_views(client: Blocking) -> None:
     submit(client, shell_job("viewed"))
     eventually(lambda: client.get("default", "viewed").finished, "the job's end")
 
@@ -99,17 +99,18 @@ def test_pods_events_and_machine_have_their_views(client: Client) -> None:
     assert pod.address.startswith("127.")
     assert [event.id for event in events] == sorted(event.id for event in events)
     assert client.events("default", "viewed", after=events[-1].id) == []
-    assert client.machine().cpus > 0
+    assert client.capacity().nodes[0].cpus > 0
 
 
-def test_scaling_below_zero_is_refused_before_the_engine_hears_of_it(client: Client) -> None:
+def test_scaling_below_zero_is_refused_before_the_engine_hears_of_it(regatta: Regatta) -> None:
     path = "/namespaces/default/jobs/any/scale"
 
-    assert refusal(client, "POST", path, {"replicas": -1}).code == "BadRequest"
+    assert refusal(regatta, "POST", path, {"replicas": -1}).code == "BadRequest"
 
 
-def test_the_server_describes_itself(client: Client, regatta: Regatta) -> None:
-    info = client.server()
+def test_the_server_describes_itself(regatta: Regatta) -> None:
+    info = json.loads(regatta.wire.request("GET", "/server"))
 
-    assert info.guarded
-    assert info.home == str(regatta.files.folder)
+    assert info["guarded"]
+    assert info["home"] == str(regatta.files.folder)
+    assert (info["engine"], info["namespace"], info["takesShell"]) == ("local", "default", True)

@@ -10,30 +10,36 @@ from regatta.engines.base import Traits
 from regatta.engines.blocking import Blocking, Inline
 
 
-def connect(url: str | None = None, *, start: bool = True) -> Blocking:
-    """For callers that block. `start`: this machine's own server is started if need be."""
-    channel = BlockingChannel(_whereabouts(url, start))
+def connect(url: str | None = None, *, token: str | None = None, start: bool = True) -> Blocking:
+    """For callers that block.
+
+    `token`: a named server's; else REGATTA_TOKEN, else this machine's where `url` is its server.
+    `start`: this machine's own server is started if need be.
+    """
+    channel = BlockingChannel(_whereabouts(url, token, start))
     return Blocking(ServerEngine(channel, _known_traits(url)), Inline())
 
 
-def connect_async(url: str | None = None, *, start: bool = True) -> ServerEngine:
-    """For programs with an event loop."""
+def connect_async(
+    url: str | None = None, *, token: str | None = None, start: bool = True
+) -> ServerEngine:
+    """The same for programs with an event loop."""
     from regatta.client.async_channel import AsyncChannel
 
-    return ServerEngine(AsyncChannel(_whereabouts(url, start)), _known_traits(url))
+    return ServerEngine(AsyncChannel(_whereabouts(url, token, start)), _known_traits(url))
 
 
 def server_info(url: str | None = None, *, start: bool = True) -> ServerInfo:
     """What the server says of itself as a process."""
-    return Inline().run(read_info(BlockingChannel(_whereabouts(url, start))))
+    return Inline().run(read_info(BlockingChannel(_whereabouts(url, None, start))))
 
 
 def stop_named_server(url: str) -> None:
     Inline().run(ask_to_stop(BlockingChannel(Named(url))))
 
 
-def _whereabouts(url: str | None, start: bool) -> Whereabouts:
-    return Named(url) if url else ThisMachine(start=start)
+def _whereabouts(url: str | None, token: str | None, start: bool) -> Whereabouts:
+    return Named(url, token) if url else ThisMachine(start=start)
 
 
 def _known_traits(url: str | None) -> Traits | None:

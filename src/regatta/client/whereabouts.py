@@ -47,9 +47,9 @@ class Whereabouts(Protocol):
 
 
 class Named:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str | None = None) -> None:
         unopened = place_of(url)
-        given = os.environ.get("REGATTA_TOKEN", "").strip()
+        given = token or os.environ.get("REGATTA_TOKEN", "").strip()
         self.known = place_of(url, given or token_for(unopened.url))
 
     def find(self) -> Place:

@@ -29,27 +29,26 @@ REFUSALS = [error_of("NotPossible", 409, "has ended"), NotPossible("has ended")]
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=["a server's", "a cluster's"])
 def test_a_second_ctrl_c_after_the_jobs_end_finishes_normally(
-    refusal: RegattaError | RegattaError,
+    refusal: RegattaError,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    class Door:
+    class Engine:
+        def follow(self, *_: object) -> Iterator[Job]:
+            yield RUNNING
+            for _ in range(2):
+                time.sleep(0.3)
+                os.kill(os.getpid(), signal.SIGINT)
+            yield COMPLETED
+
         def stop(self, *_: str) -> None:
             raise refusal
 
         def pods(self, *_: str) -> list[object]:
             return []
 
-    def stream(*_: object, **__: object) -> Iterator[Job]:
-        yield RUNNING
-        for _ in range(2):
-            time.sleep(0.3)
-            os.kill(os.getpid(), signal.SIGINT)
-        yield COMPLETED
-
-    monkeypatch.setattr(attached, "follow_job", stream)
     monkeypatch.setattr(attached, "SECOND_CHANCE_SECONDS", 30.0)
-    monkeypatch.setattr(Settings, "connect", lambda _: Door())
+    monkeypatch.setattr(Settings, "engine", lambda _: Engine())
 
     assert Attached(Settings(), RUNNING).follow() is Exit.OK
 

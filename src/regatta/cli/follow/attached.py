@@ -48,7 +48,7 @@ class Attached:
                 if self._interrupts and (left := self._interrupted()) is not None:
                     return left
                 match update:
-                    case LogBatch(lines):
+                    case LogBatch(lines) if lines:
                         self._screen.print([self._printer.line(line) for line in lines])
                     case Job():
                         self._changed(update)

@@ -62,9 +62,9 @@ def command(
     printer = LogPrinter(settings.paint, timestamps=timestamps, terminal=settings.terminal)
     for update in _stream(settings, name, query, follow):
         match update:
-            case LogBatch(lines) if output:
+            case LogBatch(lines) if lines and output:
                 print("\n".join(map(_as_json, lines)), flush=follow)
-            case LogBatch(lines):
+            case LogBatch(lines) if lines:
                 print("\n".join(map(printer.line, lines)), flush=follow)
             case Remark(text):
                 click.echo(f"-- {text}", err=True)

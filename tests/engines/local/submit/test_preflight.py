@@ -13,7 +13,7 @@ import pytest
 
 from regatta.api.errors import PreflightFailed
 from regatta.api.job import Job, JobSpec, Metadata, Mode, RoleSpec
-from regatta.client.http import REQUEST_SECONDS
+from regatta.client.channel import REQUEST_SECONDS
 from regatta.engines.local.replicas.runspec import Mount, Process, RunSpec
 from regatta.engines.local.submit import paddle_probe
 from regatta.engines.local.submit import preflight as preflights

@@ -1,4 +1,4 @@
-"""From a command line to a submission, and what is said when its answer does not come."""
+"""What is said when the answer to a submit does not come."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from regatta.client import http as client_http
+from regatta.client import engine as client_engine
+from regatta.client.blocking_channel import BlockingChannel
 from tests.doors import Regatta, shell_job
 
 
@@ -43,8 +44,8 @@ def test_a_submit_without_an_answer_says_that_the_job_may_have_arrived(
 ) -> None:
     from regatta.cli.main import run
 
-    monkeypatch.setattr(client_http.Http.request, "__kwdefaults__",
-                        {"query": None, "body": None, "timeout": 0.5})  # fmt: skip
+    monkeypatch.setattr(BlockingChannel, "request_seconds", 0.5)
+    monkeypatch.setattr(client_engine, "SECOND_TRY_SECONDS", 0.5)
     monkeypatch.setenv("REGATTA_HOME", regatta.environment["REGATTA_HOME"])
     file = regatta.write(shell_job(name))
 

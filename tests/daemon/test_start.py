@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.daemon.connection import answering
 from regatta.daemon.files import Address, ServerFiles
+from regatta.daemon.find import answering
 from tests.doors import Regatta, eventually, held, shell_job
 
 FOREVER = "echo up; while true; do sleep 0.1; done"
@@ -43,7 +43,8 @@ def processes_of(regatta: Regatta) -> list[str]:
         except OSError:
             continue
         home = f"REGATTA_HOME={regatta.environment['REGATTA_HOME']}\0"
-        if home in environment and "regatta.server.run" in command and "guardian.py" not in command:
+        guards = "regatta.daemon.guardian" in command
+        if home in environment and "regatta.server.run" in command and not guards:
             found.append(command)
     return found
 
@@ -186,7 +187,7 @@ def test_a_stranger_on_the_old_port_never_sees_the_token(fresh: Regatta, tmp_pat
 
     assert seen
     assert set(seen) <= {None, "Bearer "}
-    assert fresh.client.server().url != url
+    assert fresh.address.url != url
 
 
 def test_submit_into_a_pipe_does_not_wait_for_the_server(fresh: Regatta) -> None:
