@@ -50,7 +50,7 @@ def has_a_caller(url: str) -> bool:
 
 def test_ctrl_c_before_the_answer_says_that_the_job_may_be_there(fresh: Regatta, name: str) -> None:
     fresh("get")
-    server = fresh.client.server()
+    server = fresh.address
     os.kill(server.pid, signal.SIGSTOP)
     window = Terminal(fresh, "run", fresh.write(shell_job(name, FOREVER)))
     try:
