@@ -25,8 +25,8 @@ from regatta.client.connect import connect
 from regatta.client.event_stream import ServerEvent
 from regatta.client.server_info import API
 from regatta.client.whereabouts import Named
-from regatta.daemon.files import Address, FileLock, ServerFiles
 from regatta.daemon.find import answering
+from regatta.daemon.server_files import Address, FileLock, ServerFiles
 from regatta.engines.blocking import Blocking, Inline
 
 SOURCE = Path(__file__).parent.parent / "src"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.daemon.files import Address, ServerFiles
 from regatta.daemon.find import answering
+from regatta.daemon.server_files import Address, ServerFiles
 
 ODD = {
     "nobody listens": "http://127.0.0.1:1",

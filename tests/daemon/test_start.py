@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.daemon.files import Address, ServerFiles
 from regatta.daemon.find import answering
+from regatta.daemon.server_files import Address, ServerFiles
 from tests.doors import Regatta, eventually, held, shell_job
 
 FOREVER = "echo up; while true; do sleep 0.1; done"
@@ -237,7 +237,7 @@ def test_serve_runs_in_the_foreground_and_refuses_a_second(fresh: Regatta) -> No
 
 def test_the_token_is_the_same_for_all_who_make_it_at_once(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from regatta.daemon.files import ServerFiles; "
+        "import sys; from pathlib import Path; from regatta.daemon.server_files import ServerFiles; "
         "print(ServerFiles(Path(sys.argv[1])).token())"
     )
     makers = [

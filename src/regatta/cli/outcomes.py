@@ -23,6 +23,7 @@ from regatta.api.errors import (
     RegattaError,
     ServerHangs,
     ServerUnreachable,
+    ShellRefused,
     Unauthorized,
     UnusableFile,
 )
@@ -66,6 +67,7 @@ ENDINGS = {
         hint="Ask for less in the job file; `regatta top` shows what this machine has."
     ),
     PreflightFailed.code: Ending(hint="`--no-preflight` submits without these checks."),
+    ShellRefused.code: Ending(hint="Leave it out."),
     InternalError.code: Ending(Exit.FAILED),
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable, Unanswered
-from regatta.daemon.files import Address, FileLock, ServerFiles
+from regatta.daemon.server_files import Address, FileLock, ServerFiles
 from regatta.engines.local.home import Home, open_home
 
 #: A server that lives answers at once; on a busy machine it may take a moment, hence several tries.

@@ -1,7 +1,7 @@
 """Starting this machine's server, stopping it, and making way for a newer one.
 
 Exactly one server runs per state folder however many commands start at once: starters queue on
-a lock, and the server and its guardian hold locks of their own (`regatta.daemon.files`).
+a lock, and the server and its guardian hold locks of their own (`regatta.daemon.server_files`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from regatta import __version__
 from regatta.api.errors import ServerUnreachable
-from regatta.daemon.files import Address, FileLock, ServerFiles
 from regatta.daemon.find import answering, ask
+from regatta.daemon.server_files import Address, FileLock, ServerFiles
 from regatta.engines.local.home import home_root
 
 START_SECONDS = 30.0

@@ -25,7 +25,7 @@ import uvicorn
 
 from regatta import __version__
 from regatta.api.errors import RegattaError
-from regatta.daemon.files import Address, FileLock, ServerFiles
+from regatta.daemon.server_files import Address, FileLock, ServerFiles
 from regatta.daemon.start import spawn_guardian
 from regatta.engines.base import Engine
 from regatta.engines.local.engine import LocalEngine

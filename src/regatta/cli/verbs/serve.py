@@ -6,7 +6,7 @@ import click
 
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.daemon.files import Address
+from regatta.daemon.server_files import Address
 
 
 @verb("serve")

@@ -9,8 +9,8 @@ import click
 
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.show.capacity import capacity_lines
 from regatta.cli.show.output import dump, output_option, plain
+from regatta.cli.show.usage import capacity_lines
 
 REFRESH_SECONDS = 2.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regatta.cli.show.ansi import Paint
-from regatta.cli.show.capacity import MOST_NODES, capacity_lines
+from regatta.cli.show.usage import MOST_NODES, capacity_lines
 from regatta.engines.base import Capacity, NodeView, ReplicaUse
 
 GIB = 1024**3
