@@ -123,7 +123,8 @@ def _goes_on_when_edited_into_something_wrong(jobs: Jobs) -> None:
         status = jobs.wait("live", lambda s, w=wrong: w in s.get("message", ""), "what is wrong")
         assert (status["phase"], status["reason"]) == ("Running", "InvalidSpec")
         assert "Failed" not in {condition["type"] for condition in status["conditions"]}
-        assert status["observedGeneration"] == jobs.api.get(f"{jobs.path}/live")["metadata"]["generation"]
+        generation = jobs.get("live")["metadata"]["generation"]
+        assert status["observedGeneration"] == generation
     jobs.ends("live-worker-0")
     jobs.wait_for_phase("live", "Completed")
 
