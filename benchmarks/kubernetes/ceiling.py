@@ -202,7 +202,7 @@ def bare_pods(regatta: Regatta, jobs: int, shape: Shape) -> list[dict[str, Any]]
     for number in range(jobs):
         document = regatta.job(f"job-{number}", shape)
         document["metadata"] |= {"namespace": "plain", "uid": f"uid-{number}", "generation": 1}
-        job = reader.read(JobDocument.from_json(json.dumps(document).encode()))
+        job = reader.read(JobDocument.from_json(json.dumps(document).encode())).job
         plan = reconcile(job, children(job, Found()), now)
         pods += [dict(pod.manifest) for pod in plan.pods]
     for manifest in pods:

@@ -121,11 +121,13 @@ class Scene:
         self.serial = 0
         self.events: list[str] = []
         self.plan = Plan()
+        #: What is wrong with the spec that somebody wrote; the job has the one that holds.
+        self.problem = ""
 
     def tick(self, seconds: float = 0.0) -> Plan:
         """One pass of the brain, applied in full."""
         self.now += seconds
-        plan = self.plan = reconcile(self.job, self.children, at(self.now))
+        plan = self.plan = reconcile(self.job, self.children, at(self.now), self.problem)
         if plan.status is not None:
             self.job = replace(self.job, status=plan.status)
         pods = {pod.name: pod for pod in self.children.pods}
@@ -221,6 +223,11 @@ class Scene:
             role: replace(getattr(spec, role), replicas=count) for role, count in counts.items()
         }
         return self._with_spec(replace(spec, **roles))
+
+    def write(self, spec: JobSpec, problem: str = "") -> Scene:
+        """Somebody writes a spec, and this is what holds from then on."""
+        self.problem = problem
+        return self._with_spec(spec)
 
     def _with_spec(self, spec: JobSpec) -> Scene:
         metadata = replace(self.job.metadata, generation=self.job.metadata.generation + 1)

@@ -1,5 +1,6 @@
-"""A random world for the brain: pods start, end, vanish and linger; users change their minds;
-the engine crashes between any two steps of a plan. Everything follows from one seed.
+"""A random world for the brain: pods start, end, vanish and linger; users change their minds, make
+mistakes and want what cannot be; the engine crashes between any two steps of a plan and forgets.
+Everything follows from one seed.
 """
 
 from __future__ import annotations
@@ -19,16 +20,20 @@ from regatta.api.job import (
     Phase,
     RestartScope,
     RoleSpec,
+    RoleStatus,
     RunPolicy,
 )
 from regatta.controller.labels import environment_name
+from regatta.controller.observe import is_current
 from regatta.controller.plan import Plan
+from regatta.controller.policies.wrong_spec import INVALID_SPEC
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children, Exit, Pod, PodPhase
+from tests.controller.author import CHANGES, Author, change, is_forbidden
 from tests.controller.builders import TEMPLATE, a_failed, at
 
 #: Without any of these a world is quiet: what must happen next does, and nothing else.
-_STORMS = ("crash", "fail", "vanish", "disrupt", "user")
+_STORMS = ("crash", "fail", "vanish", "disrupt", "user", "mistake", "door")
 
 
 class History:
@@ -45,6 +50,14 @@ class History:
         self.gone = False
         self.aborted = False
         self.storms = {storm: self.random.random() < 0.6 for storm in _STORMS}
+        self.author = Author(self.random, self.job.spec)
+        self.right = self.job.spec
+        #: Every backoffLimit that was in force.
+        self.limits = {self.right.run_policy.backoff_limit}
+        #: The last problem that an event told of.
+        self.told = ""
+        if self.storms["mistake"] and self.random.random() < 0.4:
+            self.author.err()
 
     # -- the run ---------------------------------------------------------------------------
 
@@ -54,19 +67,26 @@ class History:
             if self.gone:
                 return
         self.storms = dict.fromkeys(_STORMS, False)
-        if self.job.spec.run_policy.suspend:
-            self._edit(suspend=False)
+        if self.author.mistake is not None:
+            self.author.correct(self.right)
+        if self.author.spec.run_policy.suspend:
+            self.author.ask(suspend=False)
         for _ in range(400):
-            if self.job.finished or self.gone:
+            if self.over or self.gone:
                 break
             self.step()
-        self.claim(self.gone or self.job.finished, "the job never ended")
+        self.claim(self.gone or self.over, "the job never ended")
         self._settle()
         self._check_end()
 
+    @property
+    def over(self) -> bool:
+        """Ended; one that was refused for its spec never began."""
+        return self.job.finished and self.job.status.reason != INVALID_SPEC
+
     def step(self) -> None:
         actions = [self.tick, self.tick, self.schedule, self.start, self.end, self.linger]
-        self.random.choice([*actions, self.wait, self.stir])()
+        self.random.choice([*actions, self.wait, self.stir, self.err, self.want])()
 
     def _settle(self) -> None:
         """With a world that only does as told, the plan runs dry."""
@@ -94,13 +114,28 @@ class History:
         )
 
     def tick(self) -> None:
-        plan = reconcile(self.job, self.children(), at(self.now))
+        self._read()
+        children = self.children()
+        plan = reconcile(self.job, children, at(self.now), self.author.problem)
         self._check(plan)
+        self._check_wrong(plan, children)
+        self._check_size(plan)
         steps = self._steps(plan)
         if self.storms["crash"] and self.random.random() < 0.2:
-            steps = steps[: self.random.randint(0, len(steps))]
+            for step in steps[: self.random.randint(0, len(steps))]:
+                step()
+            self.author.forget()
+            self.told = ""  # nobody knows whether that was told
+            return
         for step in steps:
             step()
+        self._check_told(plan)
+
+    def _read(self) -> None:
+        spec = self.author.read(self.job.status)
+        metadata = replace(self.job.metadata, generation=self.author.generation)
+        self.job = replace(self.job, spec=spec, metadata=metadata)
+        self.limits.add(spec.run_policy.backoff_limit)
 
     def _steps(self, plan: Plan) -> list[Any]:
         """The plan as an engine applies it, in the order that plans promise to survive."""
@@ -195,6 +230,8 @@ class History:
             del self.pods[pod.name]
         for pod in self._some(lambda p: p.stopping and not p.phase.over and not p.deleting):
             self.pods[pod.name] = replace(a_failed(pod, 143, self.now), stopping=True)
+        if self.job.deleting and not self.pods:
+            self._forget()
 
     def wait(self) -> None:
         self.now += self.random.choice([0.1, 1, 5, 30, 600])
@@ -203,25 +240,49 @@ class History:
         """A user changes the job."""
         if not self.storms["user"] or self.random.random() < 0.5:
             return
-        roll = self.random.random()
+        roll, author = self.random.random(), self.author
         if roll < 0.35:
-            self._edit(suspend=not self.job.spec.run_policy.suspend)
+            author.ask(suspend=not author.spec.run_policy.suspend)
         elif roll < 0.45:
             self.aborted = True
-            self._edit(abort=True)
+            author.ask(abort=True)
         elif roll < 0.5:
-            self._edit(abort=False)  # too late, if it was seen
-        elif roll < 0.95 and self.job.spec.worker is not None:
-            worker = replace(self.job.spec.worker, replicas=self.random.randint(1, 4))
-            self._with_spec(replace(self.job.spec, worker=worker))
+            author.ask(abort=False)  # too late, if it was seen
+        elif roll < 0.95 and author.spec.worker is not None:
+            worker = replace(author.spec.worker, replicas=self.random.randint(1, 4))
+            author.write(replace(author.spec, worker=worker))
 
-    def _edit(self, **policy: Any) -> None:
-        spec = self.job.spec
-        self._with_spec(replace(spec, run_policy=replace(spec.run_policy, **policy)))
+    def err(self) -> None:
+        """A user makes a mistake, another one, or mends it."""
+        if not self.storms["mistake"] or self.random.random() < 0.4:
+            return
+        if self.author.mistake is not None and self.random.random() < 0.4:
+            self.author.correct(self.right)
+        else:
+            self.author.err()
 
-    def _with_spec(self, spec: JobSpec) -> None:
-        metadata = replace(self.job.metadata, generation=self.job.metadata.generation + 1)
-        self.job = replace(self.job, spec=spec, metadata=metadata)
+    def want(self) -> None:
+        """A user asks something of the job through a door, whether it is the moment or not."""
+        if not self.storms["door"] or self.random.random() < 0.5:
+            return
+        kind = self.random.choice(CHANGES)
+        if kind == "delete" and self.random.random() < 0.8:
+            return  # or few jobs would live long
+        running = [p for p in self.pods.values() if not p.phase.over and not p.stopping]
+        seen = replace(self.job, spec=self.author.spec)
+        replicas = self.random.randint(0, 4)
+        after = change(seen, kind, replicas, self.now, runs_on=bool(running))
+        if after is None or is_forbidden(seen, kind):
+            self.claim(after is None, f"{kind} is possible, but should not be")
+            return  # and nothing has changed: neither spec, nor generation, nor any pod
+        if after.spec != seen.spec:
+            self.claim(not self.over, f"{kind} changes a job that is over")
+            self.author.write(after.spec)
+            self.aborted = self.aborted or after.spec.run_policy.abort
+        elif kind == "stop" and self.over:
+            for pod in running:
+                self._stop(pod.name)
+        self.job = replace(self.job, metadata=after.metadata)
 
     def _some(self, which: Any) -> list[Pod]:
         """A random part of the matching pods, all of them in a calm world."""
@@ -241,7 +302,7 @@ class History:
             self.claim(new.name not in self.pods, f"{new.name} is created though it exists")
         names = [new.name for new in plan.pods]
         self.claim(len(names) == len(set(names)), "one plan creates a name twice")
-        self.claim(not (old.phase and old.phase.final and plan.pods), "a finished job makes pods")
+        self.claim(not (self.over and plan.pods), "a finished job makes pods")
         for ref in (*plan.stop, *plan.delete):
             known = self.pods.get(ref.name)
             self.claim(ref.kind != "Pod" or known is not None, f"{ref.name} ended, but is unknown")
@@ -253,13 +314,77 @@ class History:
             return
         new_status = plan.status
         self.claim(new_status != old, "a status is written that did not change")
-        self.claim(not self.job.finished, "a final status is written again")
+        self.claim(not self.over, "a final status is written again")
         self.claim(new_status.attempt >= old.attempt, "attempts go backwards")
         self.claim(new_status.revision >= old.revision, "revisions go backwards")
-        limit = self.job.spec.run_policy.backoff_limit
+        limit = max(self.limits)
         self.claim(new_status.restarts <= limit, "restarted more often than backoffLimit")
         if new_status.phase is Phase.COMPLETED:
             self._check_completion()
+
+    def _check_wrong(self, plan: Plan, children: Children) -> None:
+        """A wrong spec ends and makes nothing that the last right one would not."""
+        for new in plan.pods:
+            command = new.manifest["spec"]["containers"][0]["command"]
+            self.claim(
+                command == ["true"], f"{new.name} is made of a template that was never right"
+            )
+        if not self.author.problem or self.job.deleting:
+            return
+        ended, made = _touched(plan)
+        followed = self.author.followed
+        if followed is None or not self.job.spec.roles():
+            self.claim(
+                not ended and not made, "a job that has nothing to go on with does something"
+            )
+            return
+        right = replace(followed, run_policy=self.job.spec.run_policy)
+        as_before = reconcile(replace(self.job, spec=right), children, at(self.now))
+        ends, makes = _touched(as_before)
+        waiting = {
+            pod.name
+            for pod in self.pods.values()
+            if pod.index >= self.job.status.shape.get(pod.role, 0)
+        }
+        self.claim(ended <= ends | waiting, f"a wrong edit ends {ended}, not {ends}")
+        self.claim(made <= makes, f"a wrong edit makes {made}, not {makes}")
+        if self.author.remembered is not None and self.pods:
+            self.claim((ended, made) == (ends, makes), "a wrong edit keeps the job from going on")
+
+    def _check_size(self, plan: Plan) -> None:
+        """A trainer's share of the work is never done twice for the sake of another size."""
+        status = self.job.status
+        done = bool(status.worker and status.worker.done) or any(
+            pod.role == "worker" and pod.phase is PodPhase.SUCCEEDED and not pod.stopping
+            for pod in self.pods.values()
+            if is_current(pod, status.worker or RoleStatus())
+            and pod.index < status.shape.get(pod.role, 0)
+        )
+        if not done:
+            return
+        scales = [event.message for event in plan.events if event.reason == "Scaling"]
+        self.claim(not scales, f"a done worker's work is done again: {scales}")
+        grown = [n.name for n in plan.pods if n.index >= status.shape.get(n.role, 0)]
+        self.claim(not grown, f"{grown} come too late")
+
+    def _check_told(self, plan: Plan) -> None:
+        """What is said of a spec is said of the one that stands, once, and of no other."""
+        problem, status = self.author.problem, self.job.status
+        for event in plan.events:
+            if event.reason == INVALID_SPEC:
+                self.claim(event.message == problem, f"{event.message} is told, not {problem}")
+                self.claim(event.message != self.told, f"{event.message} is told twice")
+                self.told = problem
+        if not problem:
+            self.told = ""
+        if self.over or self.job.deleting:
+            return
+        said = status.message if status.reason == INVALID_SPEC else status.spec_problem
+        self.claim(said == problem, f"the job says {said!r}, and {problem!r} is wrong")
+        self.claim(
+            status.observed_generation == self.author.generation,
+            f"generation {self.author.generation} was judged and is not observed",
+        )
 
     def _check_completion(self) -> None:
         """Every worker of the size in effect has succeeded, as far as anybody was told."""
@@ -283,6 +408,7 @@ class History:
     def _check_end(self) -> None:
         if self.gone:
             return
+        self.claim(self.author.followed is not None, "it ended before its spec was right")
         phase, policy = self.job.status.phase, self.job.spec.clean_pod_policy
         assert phase is not None
         cleaned = {
@@ -310,8 +436,14 @@ class History:
             )
             return
         self.claim(status.failure is not None, "failed without saying who did")
-        spent = status.restarts == policy.backoff_limit
-        self.claim(spent, "failed before its restarts were spent")
+        # A wrong run policy allows no restart where nobody remembers the one before.
+        self.claim(status.restarts >= min(self.limits), "failed before its restarts were spent")
+
+
+def _touched(plan: Plan) -> tuple[set[str], set[str]]:
+    """Pods that it ends, and that it makes."""
+    ended = {ref.name for ref in (*plan.stop, *plan.delete) if ref.kind == "Pod"}
+    return ended, {new.name for new in plan.pods}
 
 
 def _random_job(random: Random) -> Job:

@@ -55,6 +55,7 @@ KEPT: dict[str, dict[str, Any]] = {
     "another environment": {"revision": 2},
     "another size": {"shape": {"worker": 2}},
     "other templates": {"made_from": "x"},
+    "a spec that is not followed": {"spec_problem": "x"},
     "progress": {"progress": Progress(step=1)},
 }
 PLANS = {

@@ -221,6 +221,7 @@ def test_all_that_the_brain_remembers_survives_the_round_trip(
         heartbeat_awake=2.5,
         reason="r",
         message="m",
+        spec_problem="p",
         failure=Failure(
             pod="p", role="worker", index=1, exit_code=2, reason="r", message="m", finished_at=at
         ),

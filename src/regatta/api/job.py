@@ -233,6 +233,8 @@ class JobStatus(_Document, frozen=True):
     heartbeat_awake: float | None = None
     reason: str = ""
     message: str = ""
+    #: What is wrong with the spec as it stands, while the job goes on with the one before.
+    spec_problem: str = ""
     failure: Failure | None = None
     progress: Progress | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from regatta.api.job import Job
+from regatta.api.job import Job, JobStatus
 from regatta.controller.judge import Kind, judge
 from regatta.controller.observe import World, observe
 from regatta.controller.plan import Instant, Plan
@@ -14,14 +14,22 @@ from regatta.controller.policies.hold import hold
 from regatta.controller.policies.removal import unstick
 from regatta.controller.policies.restart import restart
 from regatta.controller.policies.timers import soonest, until_deadline, until_hung
+from regatta.controller.policies.wrong_spec import goes_on, refuse, revived, tell
 from regatta.controller.world import Children
 
 
-def reconcile(job: Job, children: Children, now: Instant) -> Plan:
-    """What this job should do next. Knows nothing but its arguments."""
+def reconcile(job: Job, children: Children, now: Instant, problem: str = "") -> Plan:
+    """What this job should do next. Knows nothing but its arguments.
+
+    `problem`: what is wrong with the spec that somebody wrote; the job's own is then the one that
+    holds instead (`spec_in_force`).
+    """
+    stored, job = job.status, revived(job)  # what was said of a wrong spec is said anew
     world = observe(job, children)  # children by role, attempt and state, counted once
     if job.deleting:
-        return _unstuck(_settled(job, let_go(job, world)), world, now)
+        return _unstuck(_settled(stored, let_go(job, world)), world, now)
+    if problem and not goes_on(job, world):
+        return _settled(stored, refuse(job, world, stored, problem, now))  # until it is right
     if job.finished:
         return _unstuck(retire(job, world, now), world, now)  # clean-pod policy, time to live
     verdict = judge(job, world, now)  # completion, abort, deadline, suspension, hang, failure
@@ -32,13 +40,13 @@ def reconcile(job: Job, children: Children, now: Instant) -> Plan:
         Kind.HOLD: hold,  # suspended, blocked, or the gang is not admitted yet
         Kind.GO: advance,  # missing pods and services, environment, scale
     }[verdict.kind]
-    plan = _settled(job, act(job, world, verdict, now))
-    return _unstuck(_with_timers(job, plan, children, now), world, now)
+    plan = tell(act(job, world, verdict, now), stored, problem)  # beside which spec it does so
+    return _unstuck(_with_timers(job, _settled(stored, plan), children, now), world, now)
 
 
-def _settled(job: Job, plan: Plan) -> Plan:
+def _settled(stored: JobStatus, plan: Plan) -> Plan:
     """Nothing is written that has not changed."""
-    return replace(plan, status=None) if plan.status == job.status else plan
+    return replace(plan, status=None) if plan.status == stored else plan
 
 
 def _unstuck(plan: Plan, world: World, now: Instant) -> Plan:

@@ -98,11 +98,15 @@ def test_a_job_from_before_the_rules_is_told_and_harms_nobody(
         assert "cleanPodPolicy" in status["message"]
         assert "template" in status["message"]
         jobs.wait_for_event("bad", "InvalidSpec")
+        jobs.change("bad", cleanPodPolicy="Never", withGloo=9)
+        status = jobs.wait("bad", lambda s: "withGloo" in s.get("message", ""), "the other mistake")
+        assert "cleanPodPolicy" not in status["message"]
+        assert (status["phase"], status["observedGeneration"]) == ("Failed", 2)
         jobs.create(a_job("good").workers(1).that_succeeds())
         jobs.wait_for_phase("good", "Completed")
         _goes_on_when_edited_into_something_wrong(jobs)
         fixed = a_job("bad").workers(1).that_succeeds().document()["spec"]
-        jobs.change("bad", **fixed, cleanPodPolicy="Never")
+        jobs.change("bad", **fixed, cleanPodPolicy="Never", withGloo=1)
         jobs.wait_for_phase("bad", "Completed")
     finally:
         swap[0]["value"] = schema
@@ -119,6 +123,8 @@ def _goes_on_when_edited_into_something_wrong(jobs: Jobs) -> None:
         status = jobs.wait("live", lambda s, w=wrong: w in s.get("message", ""), "what is wrong")
         assert (status["phase"], status["reason"]) == ("Running", "InvalidSpec")
         assert "Failed" not in {condition["type"] for condition in status["conditions"]}
+        generation = jobs.get("live")["metadata"]["generation"]
+        assert status["observedGeneration"] == generation
     jobs.ends("live-worker-0")
     jobs.wait_for_phase("live", "Completed")
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from regatta.api.job import Job, JobStatus, Mode, RestartScope, RoleStatus
+from regatta.api.job import Job, JobSpec, JobStatus, Mode, RestartScope, RoleStatus
 from regatta.controller.observe import Replica, spec_size
 from regatta.controller.world import Children, meets_by_name
 
@@ -29,7 +29,7 @@ def new_attempt_of_all(job: Job, **changes: Any) -> Job:
         attempt=attempt,
         revision=job.status.revision + 1,
         shape=spec_size(job),
-        made_from=fingerprint(job),
+        made_from=fingerprint(job.spec),
         heartbeat_awake=None,
         **changes,
     )
@@ -54,9 +54,8 @@ def new_attempt_of(job: Job, struck: tuple[Replica, ...], whole_role: bool, **ch
     return replace(job, status=status)
 
 
-def fingerprint(job: Job) -> str:
+def fingerprint(spec: JobSpec) -> str:
     """Of everything about a job that its pods are made from, but their number."""
-    spec = job.spec
     roles = {name: (role.template, role.ports) for name, role in spec.roles().items()}
     text = msgspec.json.encode((roles, spec.intranet, spec.with_gloo), order="sorted")
     return hashlib.sha256(text).hexdigest()[:16]

@@ -29,7 +29,7 @@ def first_size(job: Job, world: World) -> Job:
         job.status,
         shape=spec_size(job),
         revision=max(job.status.revision, 1),
-        made_from=fingerprint(job),
+        made_from=fingerprint(job.spec),
     )
     return replace(job, status=status)
 
@@ -39,7 +39,7 @@ def follow_templates(job: Job, world: World) -> tuple[Job, tuple[Event, ...]]:
     status = job.status
     if status.observed_generation == job.metadata.generation or not status.made_from:
         return job, ()
-    if status.made_from == fingerprint(job) or world.late:
+    if status.made_from == fingerprint(job.spec) or world.late:
         return job, ()
     message = "the pod templates were edited; all replicas start again"
     edited = new_attempt_of_all(job, phase=Phase.RESTARTING)

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from regatta.api.errors import InvalidJob
+from regatta.api.stored import read_spec
 from regatta.controller.plan import Instant, NewPod
+from regatta.controller.policies.attempts import fingerprint
+from regatta.controller.policies.wrong_spec import NO_SPEC
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children
 from regatta.engines.kubernetes.objects.documents import JobDocument
@@ -35,10 +37,23 @@ def stored(status: dict[str, Any] | None = None, generation: int = 1, **spec: An
     return JobDocument.from_json(raw)
 
 
+RUNNING: dict[str, Any] = {
+    "phase": "Running",
+    "mode": "PS",
+    "observedGeneration": 1,
+    "shape": {"ps": 1, "worker": 1},
+    "conditions": [{"type": "Admitted", "status": "True"}],
+    "madeFrom": fingerprint(read_spec(msgspec.json.decode(stored().spec))),
+}
+OF_OLDER_RULES = {"sampleSetRef": {"name": "s", "mountPath": "/data"}}
+LOTS = {"schedulingPolicy": {"minResources": {"cpu": "lots"}}}
+
+
 def first_pods(document: JobDocument) -> tuple[NewPod, ...]:
     children = Children(services=frozenset())
     wall = wall_clock()
-    return reconcile(JobReader().read(document), children, Instant(wall, wall.timestamp())).pods
+    job = JobReader().read(document).job
+    return reconcile(job, children, Instant(wall, wall.timestamp())).pods
 
 
 def test_no_worker_is_made_to_wait_for_a_servers_port() -> None:
@@ -49,42 +64,53 @@ def test_no_worker_is_made_to_wait_for_a_servers_port() -> None:
 
 def test_a_field_of_another_project_is_named_not_dropped() -> None:
     """K23: sampleSetRef changed affinities and volumes of every role behind the user's back."""
-    with pytest.raises(InvalidJob, match="sampleSetRef"):
-        JobReader().read(stored(sampleSetRef={"name": "s", "mountPath": "/data"}))
+    reading = JobReader().read(stored(**OF_OLDER_RULES))
+    assert "sampleSetRef" in reading.problem
+    assert reading.job.spec == NO_SPEC
 
 
 def test_a_job_that_runs_is_not_judged_anew_when_the_operator_is_upgraded() -> None:
-    running = {
-        "phase": "Running",
-        "observedGeneration": 1,
-        "conditions": [{"type": "Admitted", "status": "True"}],
-    }
-    of_older_rules = {"sampleSetRef": {"name": "s", "mountPath": "/data"}}
-    assert JobReader().read(stored(running, **of_older_rules)).spec.replicas == 2
+    reading = JobReader().read(stored(RUNNING, **OF_OLDER_RULES))
+    assert (reading.job.spec.replicas, reading.problem) == (2, "")
 
-    formers = {**running, "conditions": []}
-    never_run = {**running, "phase": "Failed", "reason": "InvalidSpec"}
+    formers = {**RUNNING, "conditions": []}
+    never_run = {**RUNNING, "phase": "Failed", "reason": "InvalidSpec"}
     for status in (formers, never_run):
-        with pytest.raises(InvalidJob):
-            JobReader().read(stored(status, **of_older_rules))
+        assert JobReader().read(stored(status, **OF_OLDER_RULES)).problem
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["seen before", "after a restart"])
-def test_a_job_that_runs_goes_on_when_it_is_edited_into_something_wrong(known: bool) -> None:
-    running = {
-        "phase": "Running",
-        "observedGeneration": 1,
-        "conditions": [{"type": "Admitted", "status": "True"}],
-    }
+def test_a_job_that_runs_is_read_with_its_last_right_spec_and_what_is_wrong(known: bool) -> None:
     reader = JobReader()
     if known:
-        reader.read(stored(running))
-    wrong = {"schedulingPolicy": {"minResources": {"cpu": "lots"}}, "runPolicy": {"abort": True}}
-    job = reader.read(stored(running, generation=2, **wrong))
+        reader.read(stored(RUNNING))
+    worker = {"replicas": 5, "template": TEMPLATE}
+    wrong = {**LOTS, "worker": worker, "runPolicy": {"abort": True}}
 
-    assert (job.spec.replicas, job.metadata.generation) == (2, 1)
-    assert job.spec.run_policy.abort
-    assert "minResources" in reader.problem("u")
+    reading = reader.read(stored(RUNNING, generation=2, **wrong))
 
-    assert reader.read(stored(running, generation=3)).metadata.generation == 3
-    assert reader.problem("u") == ""
+    assert (reading.job.spec.replicas, reading.job.metadata.generation) == (2, 2)
+    assert reading.job.spec.run_policy.abort
+    assert "minResources" in reading.problem
+
+    right = reader.read(stored(RUNNING, generation=3))
+    assert (right.job.metadata.generation, right.problem) == (3, "")
+
+
+def test_the_problem_is_that_of_the_spec_as_it_stands() -> None:
+    reader = JobReader()
+    first = reader.read(stored(**OF_OLDER_RULES)).problem
+    assert reader.read(stored(**OF_OLDER_RULES)).problem == first
+
+    second = reader.read(stored(generation=2, **LOTS)).problem
+    assert ("sampleSetRef" in first, "sampleSetRef" in second) == (True, False)
+    assert "minResources" in second
+    assert reader.read(stored(generation=3)).problem == ""
+
+
+@pytest.mark.parametrize("spec", [None, 5, "text", [], {"worker": 3, "runPolicy": []}], ids=repr)
+def test_what_no_schema_would_let_in_is_read_as_wrong(spec: Any) -> None:
+    document = msgspec.structs.replace(stored(), spec=msgspec.json.encode(spec))
+    reading = JobReader().read(document)
+    assert reading.problem
+    assert reading.job.spec == NO_SPEC

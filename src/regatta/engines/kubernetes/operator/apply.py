@@ -61,19 +61,17 @@ class Applier:
         memory: JobMemory,
         now: Instant,
         *,
-        told: bool = True,
-        note: Note | None = None,
+        told: bool,
     ) -> float | None:
         """Seconds after which to look again, if not only when something changes.
 
         `told`: the present revision's environment exists, so that addresses are known to peers.
-        `note`: what to say where the brain says nothing, before what the cluster refused.
         """
         wanted = self._wanted(job, plan)
         pause = memory.refusals.pause(self._clock())
         if not wanted:
             memory.refusals.accepted()
-        status = with_note(plan.status or job.status, note or memory.refusals.note)
+        status = _with_note(plan.status or job.status, memory.refusals.note)
         waits = None
         if status != stored:
             waits = self._can_wait(stored, status, plan, memory, told)
@@ -286,7 +284,7 @@ class Applier:
             self._events.record(_involved(document), event)
 
 
-def with_note(status: JobStatus, note: Note | None) -> JobStatus:
+def _with_note(status: JobStatus, note: Note | None) -> JobStatus:
     """What the cluster refuses, where the brain itself has nothing to say."""
     final = status.phase is not None and status.phase.final
     if note is None or final or status.reason:

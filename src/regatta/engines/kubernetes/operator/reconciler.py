@@ -1,7 +1,6 @@
 """One look at one job: read it, see what there is, ask the brain, carry its plan out.
 
-Decides nothing about jobs. A job that cannot be read, or a pass that fails, concerns that job
-alone: everybody else's go on.
+Decides nothing about jobs. A pass that fails concerns that job alone: everybody else's go on.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from regatta.api.errors import InvalidJob
-from regatta.api.job import Condition, Job, JobSpec, JobStatus, Mode, Phase
-from regatta.controller.plan import Event, Instant, Plan
+from regatta.api.job import Job
+from regatta.controller.plan import Instant, Plan
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.errors import ApiError
@@ -23,30 +21,16 @@ from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, PADDLE_JOBS, P
 from regatta.engines.kubernetes.objects import takeover
 from regatta.engines.kubernetes.objects.children import Found, children
 from regatta.engines.kubernetes.objects.documents import JobDocument
-from regatta.engines.kubernetes.objects.stored import job_metadata
-from regatta.engines.kubernetes.operator.apply import Applier, with_note
+from regatta.engines.kubernetes.operator.apply import Applier
 from regatta.engines.kubernetes.operator.caches import Caches
-from regatta.engines.kubernetes.operator.job_memory import (
-    STRANGER_SECONDS,
-    JobMemory,
-    Note,
-    Stranger,
-)
-from regatta.engines.kubernetes.operator.job_reader import (
-    INVALID_SPEC,
-    JobReader,
-    as_the_brain_left_it,
-    never_run,
-    stored_status,
-)
+from regatta.engines.kubernetes.operator.job_memory import STRANGER_SECONDS, JobMemory, Stranger
+from regatta.engines.kubernetes.operator.job_reader import JobReader, as_the_brain_left_it
 
 _log = logging.getLogger(__name__)
 
 #: A look that took a millisecond is not repeated for four: a job of a thousand pods has thousands
 #: of changes a second, and one look answers many of them.
 REST = 4.0
-#: Of what is wrong with a spec, in a status and in an event.
-LONGEST_MESSAGE = 1024
 #: Nor ever sooner than this: pods that start together are then one look and not ten.
 SHORTEST_REST = 0.02
 
@@ -97,26 +81,19 @@ class Reconciler:
             return unseen
         if await self._let_go(document, memory):
             return None
-        try:
-            read = self._reader.read(document)
-        except InvalidJob as invalid:
-            return await self._explain(document, memory, invalid)
-        job = replace(read, status=as_the_brain_left_it(read.status))
+        reading = self._reader.read(document)
+        stored = reading.job.status
+        job = replace(reading.job, status=as_the_brain_left_it(stored))
         found = await self._find(job, memory)
         now = self._now()
         memory.leaving = found.leaving = _leaving(found, memory, now.wall)
         seen = children(job, found)
-        plan = reconcile(job, seen, now)
+        plan = reconcile(job, seen, now, reading.problem)
         memory.took, memory.looked_at = self._clock() - began, self._clock()
-        problem = self._reader.problem(job.uid)
-        note = Note(INVALID_SPEC, problem[:LONGEST_MESSAGE]) if problem else None
-        if plan == _NOTHING and read.status is job.status and note is None:
+        if plan == _NOTHING and stored is job.status:
             return None
-        plan = _with_warning(plan, job, read.status, note)
         told = job.status.revision in seen.environments
-        return await self._applier.apply(
-            document, job, read.status, plan, memory, now, told=told, note=note
-        )
+        return await self._applier.apply(document, job, stored, plan, memory, now, told=told)
 
     def _now(self) -> Instant:
         """On a cluster nobody closes a lid: both clocks are the wall's, and survive us."""
@@ -182,7 +159,7 @@ class Reconciler:
             raise
         return answer.into(Bare).metadata.controller_uid == job.uid
 
-    # Jobs that the brain is not asked about
+    # The former operator's
 
     async def _let_go(self, document: JobDocument, memory: JobMemory) -> bool:
         """The former operator's finalizer would keep a deleted job for ever."""
@@ -209,25 +186,6 @@ class Reconciler:
         # A job that was being deleted is gone with its last finalizer; no copy will show it.
         return known.deletion_timestamp is not None
 
-    async def _explain(
-        self, document: JobDocument, memory: JobMemory, invalid: InvalidJob
-    ) -> float | None:
-        """A job from before these rules is left as it is, and says what is wrong with it."""
-        if document.metadata.deletion_timestamp is not None:
-            return None
-        stored = stored_status(document)
-        if stored.phase is not None and stored.phase.final:
-            return None
-        now = self._now()
-        message = str(invalid)[:LONGEST_MESSAGE]
-        status = _invalid(stored, message, document.metadata.generation, now)
-        events: tuple[Event, ...] = ()
-        if stored.reason != INVALID_SPEC or stored.message != message:
-            events = (Event(type="Warning", reason=INVALID_SPEC, message=message),)
-        plan = Plan(status=status, events=events)
-        job = Job(metadata=job_metadata(document), spec=JobSpec(mode=Mode.CUSTOM), status=stored)
-        return await self._applier.apply(document, job, stored, plan, memory, now)
-
 
 _NOTHING = Plan()
 
@@ -236,36 +194,3 @@ def _leaving(found: Found, memory: JobMemory, now: datetime) -> dict[str, dateti
     going = (*(pod.metadata for pod in found.pods), *found.others)
     uids = [metadata.uid for metadata in going if metadata.deletion_timestamp is not None]
     return {uid: memory.leaving.get(uid, now) for uid in uids}
-
-
-def _with_warning(plan: Plan, job: Job, stored: JobStatus, note: Note | None) -> Plan:
-    """An event for an edit that is not followed, once."""
-    if note is None or stored.message == note.message:
-        return plan
-    if with_note(plan.status or job.status, note).message != note.message:
-        return plan  # the job has something more important to say
-    event = Event(type="Warning", reason=note.reason, message=note.message)
-    return replace(plan, events=(*plan.events, event))
-
-
-def _invalid(stored: JobStatus, message: str, generation: int, now: Instant) -> JobStatus:
-    if stored.phase is not None and not never_run(stored):
-        return replace(stored, reason=INVALID_SPEC, message=message)
-    failed = Condition(
-        type="Failed",
-        status="True",
-        reason=INVALID_SPEC,
-        message=message,
-        last_transition_time=now.wall,
-        observed_generation=generation,
-    )
-    if stored.reason == INVALID_SPEC and stored.message == message:
-        return stored
-    return replace(
-        stored,
-        phase=Phase.FAILED,
-        reason=INVALID_SPEC,
-        message=message,
-        conditions=(failed,),
-        observed_generation=generation,
-    )

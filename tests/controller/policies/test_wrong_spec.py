@@ -1,0 +1,377 @@
+"""A spec that is wrong: what the job does meanwhile, and what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from regatta.api.job import (
+    Condition,
+    Intranet,
+    Job,
+    JobSpec,
+    JobStatus,
+    Mode,
+    Phase,
+    RoleSpec,
+    RunPolicy,
+)
+from regatta.api.problems import Problem
+from regatta.controller.policies.attempts import fingerprint
+from regatta.controller.policies.wrong_spec import (
+    LONGEST_MESSAGE,
+    NO_SPEC,
+    WrongSpec,
+    spec_in_force,
+    was_found_right,
+)
+from tests.controller.builders import TEMPLATE, Scene, a_job, a_scene, at
+
+MISSPELT = "spec.cleanPodPolicy: found Nerver"
+EMPTY = "spec.worker.template: it is missing"
+
+
+def never_right() -> Scene:
+    """A job that came with a wrong spec and has no other."""
+    scene = a_scene(a_job().with_workers(2))
+    scene.job = replace(scene.job, spec=NO_SPEC)
+    scene.problem = MISSPELT
+    return scene
+
+
+def a_running() -> Scene:
+    return a_scene(a_job().with_ps(1).with_workers(2)).run()
+
+
+def told(scene: Scene) -> list[str]:
+    return [event.message for event in scene.plan.events if event.reason == "InvalidSpec"]
+
+
+# One that never ran
+
+
+def test_a_job_that_comes_with_a_wrong_spec_is_failed_and_says_why() -> None:
+    scene = never_right()
+    scene.tick()
+
+    status = scene.job.status
+    assert (status.phase, status.reason, status.message) == (Phase.FAILED, "InvalidSpec", MISSPELT)
+    assert (status.observed_generation, status.completion_time) == (1, None)
+    (condition,) = status.conditions
+    assert (condition.type, condition.message, condition.observed_generation) == (
+        "Failed",
+        MISSPELT,
+        1,
+    )
+    assert told(scene) == [MISSPELT]
+    assert scene.names == []
+
+
+def test_what_is_wrong_is_told_once() -> None:
+    scene = never_right()
+    scene.tick()
+
+    plan = scene.tick(60)
+
+    assert (plan.status, plan.events) == (None, ())
+
+
+def test_one_wrong_spec_after_another_is_told_as_it_stands() -> None:
+    scene = never_right()
+    scene.tick()
+
+    scene.write(NO_SPEC, EMPTY).tick(5)
+
+    status = scene.job.status
+    assert (status.phase, status.message, status.observed_generation) == (Phase.FAILED, EMPTY, 2)
+    (condition,) = status.conditions
+    assert (condition.message, condition.observed_generation) == (EMPTY, 2)
+    assert condition.last_transition_time == at(0).wall, "it has been failed all the time"
+    assert told(scene) == [EMPTY]
+
+
+def test_the_same_mistake_in_another_spec_is_seen_without_being_told_again() -> None:
+    scene = never_right()
+    scene.tick()
+
+    scene.write(NO_SPEC, MISSPELT).tick()
+
+    assert scene.job.status.observed_generation == 2
+    assert told(scene) == []
+
+
+def test_a_job_that_never_ran_begins_when_its_spec_is_right() -> None:
+    scene = never_right()
+    scene.tick()
+
+    scene.write(a_job().with_workers(2).obj().spec)
+    scene.run()
+
+    status = scene.job.status
+    assert (status.phase, status.reason, status.message) == (Phase.RUNNING, "", "")
+    assert {c.type: c.status for c in status.conditions}.get("Failed") is None
+    assert (status.attempt, status.restarts, status.observed_generation) == (0, 0, 2)
+
+
+def test_a_right_spec_that_nobody_had_looked_at_yet_does_not_begin_once_it_is_wrong() -> None:
+    """It is known, but nothing was made of it."""
+    scene = a_scene(a_job().with_workers(2))
+    scene.write(scene.job.spec, MISSPELT).tick()
+
+    assert (scene.job.status.phase, scene.names) == (Phase.FAILED, [])
+
+
+def test_a_refused_job_that_is_deleted_goes() -> None:
+    scene = never_right()
+    scene.tick()
+    metadata = replace(scene.job.metadata, deletion_timestamp=at(1).wall)
+    scene.job = replace(scene.job, metadata=metadata)
+
+    plan = scene.tick()
+
+    assert (plan.events, plan.pods) == ((), ())
+    assert scene.job.status.phase is Phase.TERMINATING
+
+
+def test_a_long_list_of_problems_is_cut() -> None:
+    problems = tuple(Problem(f"spec.tasks[{n}].name", "it is missing") for n in range(500))
+    assert len(WrongSpec(problems=problems).problem) == LONGEST_MESSAGE
+
+
+# One that has begun
+
+
+def test_a_job_that_runs_goes_on_as_it_was_and_says_so() -> None:
+    scene = a_running()
+    before = scene.children
+
+    plan = scene.write(scene.job.spec, MISSPELT).tick()
+
+    status = scene.job.status
+    assert (status.phase, status.reason, status.message) == (Phase.RUNNING, "InvalidSpec", MISSPELT)
+    assert (status.observed_generation, status.spec_problem) == (2, MISSPELT)
+    assert told(scene) == [MISSPELT]
+    assert scene.children == before
+    assert (plan.pods, plan.stop, plan.delete) == ((), (), ())
+    assert scene.tick(60).status is None
+
+
+def test_a_job_that_runs_tells_of_each_wrong_edit() -> None:
+    scene = a_running()
+    scene.write(scene.job.spec, MISSPELT).tick()
+
+    scene.write(scene.job.spec, EMPTY).tick()
+    assert (scene.job.status.message, scene.job.status.observed_generation) == (EMPTY, 3)
+    assert told(scene) == [EMPTY]
+
+    scene.write(scene.job.spec).tick()
+    status = scene.job.status
+    assert (status.reason, status.message, status.spec_problem) == ("", "", "")
+    assert (status.observed_generation, told(scene)) == (4, [])
+
+
+def test_a_wrong_spec_comes_after_what_is_more_important_and_is_not_forgotten() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1)).run()
+    scene.write(scene.job.spec, MISSPELT).tick()
+
+    scene.fail("j-worker-0", 1).tick()
+    status = scene.job.status
+    assert (status.reason, status.spec_problem) == ("ReplicaFailed", MISSPELT)
+    assert MISSPELT not in status.message
+    assert told(scene) == []
+
+    scene.tick(60)
+    scene.run()
+    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, MISSPELT)
+    assert scene.events.count("InvalidSpec") == 1
+
+
+def test_a_job_that_goes_on_still_ends_as_any_other() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.write(scene.job.spec, MISSPELT).tick()
+
+    scene.succeed("j-worker-0").tick()
+    assert (scene.job.status.phase, scene.job.status.reason) == (Phase.COMPLETED, "Completed")
+
+    scene.write(scene.job.spec, EMPTY)
+    plan = scene.tick()
+    assert (plan.status, plan.events) == (None, ()), "what is over says nothing any more"
+
+
+def test_pods_show_that_a_job_has_begun_before_its_status_does() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.tick()
+    scene.job = replace(scene.job, status=JobStatus())  # the first status may have to wait
+
+    scene.write(scene.job.spec, MISSPELT).tick()
+
+    assert (scene.job.status.phase, scene.names) == (Phase.PENDING, ["j-worker-0"])
+
+
+def test_a_job_with_nothing_to_go_on_with_is_left_as_it_is() -> None:
+    scene = a_running()
+    before, phase = scene.children, scene.job.status.phase
+
+    scene.write(NO_SPEC, MISSPELT).tick()
+
+    status = scene.job.status
+    assert (status.phase, status.reason, status.message) == (phase, "InvalidSpec", MISSPELT)
+    assert (status.spec_problem, status.observed_generation) == (MISSPELT, 2)
+    assert scene.children == before
+    assert told(scene) == [MISSPELT]
+    assert scene.tick(60).status is None
+
+
+def test_a_finished_job_with_nothing_to_go_on_with_keeps_what_it_left() -> None:
+    scene = a_running()
+    scene.fail("j-worker-0", 1).tick()
+    left = scene.names
+
+    plan = scene.write(NO_SPEC, MISSPELT).tick()
+
+    assert (plan.status, plan.events, scene.names) == (None, (), left)
+
+
+# Which spec holds
+
+RUNS = JobSpec(
+    mode=Mode.COLLECTIVE,
+    worker=RoleSpec(replicas=2, template=TEMPLATE),
+    run_policy=RunPolicy(backoff_limit=3),
+)
+STATUS = JobStatus(
+    phase=Phase.RUNNING, mode="Collective", made_from=fingerprint(RUNS), shape={"worker": 2}
+)
+OTHER_TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"name": "main", "command": ["no"]}]}}
+
+
+def wrong(spec: JobSpec | None, place: str = "spec.cleanPodPolicy") -> WrongSpec:
+    policy = spec.run_policy if spec else None
+    return WrongSpec(problems=(Problem(place, "no"),), spec=spec, run_policy=policy)
+
+
+def test_a_job_goes_on_with_its_last_right_spec() -> None:
+    edited = replace(RUNS, worker=RoleSpec(replicas=5, template=OTHER_TEMPLATE))
+    assert spec_in_force(STATUS, wrong(edited), RUNS) == RUNS
+    assert spec_in_force(STATUS, wrong(None), RUNS) == RUNS
+
+
+FORGOTTEN: dict[str, tuple[JobSpec | None, JobStatus, JobSpec]] = {
+    "what is written, if its pods are made of it": (
+        replace(RUNS, elastic=1),
+        STATUS,
+        replace(RUNS, elastic=1),
+    ),
+    "in the size that it has": (
+        replace(RUNS, mode=Mode.SINGLE, worker=RoleSpec(replicas=1, template=TEMPLATE)),
+        STATUS,
+        RUNS,
+    ),
+    "nothing, if its pods are made of something else": (
+        replace(RUNS, worker=RoleSpec(replicas=2, template=OTHER_TEMPLATE)),
+        STATUS,
+        NO_SPEC,
+    ),
+    "nothing, if its pods reach each other otherwise": (
+        replace(RUNS, intranet=Intranet.HOST),
+        STATUS,
+        NO_SPEC,
+    ),
+    "nothing, if a role of it is not written": (
+        replace(RUNS, worker=None, ps=RUNS.worker),
+        STATUS,
+        NO_SPEC,
+    ),
+    "nothing, if it cannot be read": (None, STATUS, NO_SPEC),
+    "nothing, if it is the former operator's": (RUNS, replace(STATUS, made_from=""), NO_SPEC),
+}
+
+
+@pytest.mark.parametrize(("written", "status", "held"), FORGOTTEN.values(), ids=FORGOTTEN)
+def test_where_nobody_remembers_that_spec_it_goes_on_with(
+    written: JobSpec | None, status: JobStatus, held: JobSpec
+) -> None:
+    assert spec_in_force(status, wrong(written), None) == held
+
+
+def test_tasks_keep_their_sizes_too() -> None:
+    job = a_job().with_task("a", 2).with_task("b", 1).obj()
+    status = JobStatus(
+        mode="Custom", made_from=fingerprint(job.spec), shape={"a": 2, "b": 1}, phase=Phase.RUNNING
+    )
+    tasks = tuple(replace(task, replicas=4) for task in job.spec.tasks)
+
+    held = spec_in_force(status, wrong(replace(job.spec, tasks=tasks)), None)
+
+    assert held == job.spec
+
+
+POLICIES: dict[str, tuple[RunPolicy | None, str, RunPolicy]] = {
+    "a run policy counts though the rest is wrong": (
+        RunPolicy(backoff_limit=1, active_deadline_seconds=60),
+        "spec.worker.template",
+        RunPolicy(backoff_limit=1, active_deadline_seconds=60),
+    ),
+    "one that is wrong itself does not": (
+        RunPolicy(active_deadline_seconds=-1),
+        "spec.runPolicy.activeDeadlineSeconds",
+        RunPolicy(backoff_limit=3),
+    ),
+    "but a job can be stopped all the same": (
+        RunPolicy(active_deadline_seconds=-1, abort=True),
+        "spec.runPolicy.activeDeadlineSeconds",
+        RunPolicy(backoff_limit=3, abort=True),
+    ),
+    "and suspended": (
+        RunPolicy(backoff_limit=-1, suspend=True),
+        "spec.runPolicy.backoffLimit",
+        RunPolicy(backoff_limit=3, suspend=True),
+    ),
+    "one that cannot be read is as it was": (None, "spec.runPolicy", RunPolicy(backoff_limit=3)),
+}
+
+
+@pytest.mark.parametrize(("asked", "place", "held"), POLICIES.values(), ids=POLICIES)
+def test_what_people_ask_of_a_job(asked: RunPolicy | None, place: str, held: RunPolicy) -> None:
+    edit = WrongSpec(problems=(Problem(place, "no"),), run_policy=asked)
+    assert spec_in_force(STATUS, edit, RUNS).run_policy == held
+
+
+def test_a_wrong_run_policy_is_not_followed_where_the_last_right_one_is_forgotten() -> None:
+    edited = replace(RUNS, run_policy=RunPolicy(active_deadline_seconds=-1, suspend=True))
+    held = spec_in_force(STATUS, wrong(edited, "spec.runPolicy.activeDeadlineSeconds"), None)
+    assert held == replace(RUNS, run_policy=RunPolicy(suspend=True))
+
+
+# Which spec need not be judged
+
+JUDGED = JobStatus(
+    phase=Phase.RUNNING,
+    observed_generation=2,
+    conditions=(Condition(type="Admitted", status="True"),),
+)
+FOUND: dict[str, tuple[JobStatus, bool]] = {
+    "one that was run is right": (JUDGED, True),
+    "another generation": (replace(JUDGED, observed_generation=1), False),
+    "the former operator's": (replace(JUDGED, conditions=()), False),
+    "one that was refused": (replace(JUDGED, phase=Phase.FAILED, reason="InvalidSpec"), False),
+    "one that is not followed": (replace(JUDGED, spec_problem=MISSPELT), False),
+    "one that is not followed, behind another reason": (
+        replace(JUDGED, spec_problem=MISSPELT, reason="ReplicaFailed"),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "right"), FOUND.values(), ids=FOUND)
+def test_a_spec_is_judged_once(status: JobStatus, right: bool) -> None:
+    assert was_found_right(status, 2) is right
+
+
+def test_a_job_that_goes_on_is_judged_again_by_whoever_comes_next() -> None:
+    scene = a_running()
+    scene.write(scene.job.spec, MISSPELT).tick()
+    job: Job = scene.job
+    assert not was_found_right(job.status, job.metadata.generation)
