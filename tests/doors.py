@@ -147,6 +147,18 @@ class Regatta:
     def wire(self) -> Wire:
         return Wire(self.address.url, self.files.token())
 
+    @contextmanager
+    def serving(self, *words: str) -> Iterator[Blocking]:
+        """`regatta serve` in the foreground, spoken to as any program would."""
+        with self.start("serve", *words) as process:
+            assert process.stdout is not None
+            try:
+                url = process.stdout.readline().removeprefix("serving ").strip()
+                folder = process.stdout.readline().partition(": ")[2].strip()
+                yield connect(url, token=ServerFiles(Path(folder)).token())
+            finally:
+                process.terminate()
+
     def clean(self) -> None:
         """Ends every job, the server and its guardian, and waits until they are gone."""
         if not self.files.folder.exists():

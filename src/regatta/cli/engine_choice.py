@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from regatta.cli.outcomes import Exit, Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from regatta.engines.base import Engine
     from regatta.engines.blocking import Blocking
+    from regatta.engines.local.home import Home
 
 LOCAL, KUBERNETES = "local", "kubernetes"
 ENGINES = (LOCAL, KUBERNETES)
@@ -62,6 +66,19 @@ class Chosen(NamedTuple):
         from regatta.client.connect import connect
 
         return connect(server, start=start)
+
+    def hosted(self, home: Home) -> tuple[Path, Callable[[], Engine]]:
+        """For a server: the folder of its own files, and the engine to serve, not yet open."""
+        if self.engine == KUBERNETES:
+            from regatta.daemon.find import cluster_files
+            from regatta.engines.kubernetes.engine.engine import KubernetesEngine, cluster_access
+
+            access = cluster_access(self.kubeconfig, self.context)
+            folder = cluster_files(home, access.context).folder
+            return folder, lambda: KubernetesEngine(access, namespace=self.namespace, wide=True)
+        from regatta.engines.local.engine import LocalEngine
+
+        return home.path, lambda: LocalEngine(home)
 
 
 class ConfigFile(NamedTuple):

@@ -74,9 +74,9 @@ class ThisMachine:
         if (known := self.known) is not None:
             return known
         files = local_files()
-        self._found = place_of(running_server(files, start=self._start).url, files.token())
-        self._found_at = time.monotonic()
-        return self._found
+        place = place_of(running_server(files, start=self._start).url, files.token())
+        self._found, self._found_at = place, time.monotonic()
+        return place
 
     def lost(self) -> bool:
         self._found = None

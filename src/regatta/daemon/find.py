@@ -7,6 +7,7 @@ server must not need the client that talks to it.
 from __future__ import annotations
 
 import http.client
+import re
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -39,6 +40,15 @@ def local_home() -> Home:
         ) from homeless
 
 
+def cluster_files(home: Home, context: str) -> ServerFiles:
+    """Those of a server in front of a cluster. It keeps no jobs here, only its own files, apart
+    from those of the server that runs jobs on this machine."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", context).strip(".") or "current"
+    folder = home.path / "clusters" / name
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return ServerFiles(folder)
+
+
 def answering(files: ServerFiles) -> Address | None:
     """The server that answers now, if there is one.
 
@@ -67,10 +77,14 @@ def answering(files: ServerFiles) -> Address | None:
 
 
 def token_for(url: str) -> str:
-    """This machine's token when `url` is this machine's server, else none."""
-    files = local_files()
-    address = files.read()
-    return files.token() if address is not None and address.url == url else ""
+    """The token when `url` is a server of this machine, else none."""
+    home = local_home().path
+    for folder in (home, *sorted(home.glob("clusters/*"))):
+        files = ServerFiles(folder)
+        address = files.read()
+        if address is not None and address.url == url:
+            return files.token()
+    return ""
 
 
 def ask(address: Address, method: str, path: str, *, token: str = "", timeout: float) -> bytes:

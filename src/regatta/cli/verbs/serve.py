@@ -18,20 +18,20 @@ from regatta.daemon.server_files import Address
 def command(settings: Settings, host: str, port: int) -> Exit:
     """Run the server in the foreground, until Ctrl-C. Jobs go on running when it ends.
 
-    Only this machine can reach it unless --host says otherwise. Every request needs the token in
-    the server.token file of the state folder.
+    With --engine kubernetes it stands in front of a cluster, and whoever has its token acts there
+    with the rights of your kubeconfig. Only this machine can reach it unless --host says otherwise.
+    Every request needs the token in the server.token file of the folder that it names.
     """
     from regatta.daemon.find import local_home
-    from regatta.engines.local.engine import LocalEngine
     from regatta.server.run import ALREADY_SERVED, serve
 
-    home = local_home()
+    folder, open_engine = settings.chosen.hosted(local_home())
 
     def ready(address: Address) -> None:
-        print(f"serving {address.url}\n  state and token: {home.path}", flush=True)
+        print(f"serving {address.url}\n  state and token: {folder}", flush=True)
 
     try:
-        code = serve(home.path, lambda: LocalEngine(home), host=host, port=port, ready=ready)
+        code = serve(folder, open_engine, host=host, port=port, ready=ready)
     except OSError as error:
         raise Stop(
             Exit.INVALID,
@@ -41,7 +41,7 @@ def command(settings: Settings, host: str, port: int) -> Exit:
     if code == ALREADY_SERVED:
         raise Stop(
             Exit.CONFLICT,
-            f"a server already runs on {home.path}",
-            "Use it, or end it with `regatta server stop` first.",
+            f"a server already runs on {folder}",
+            "Use it, or end it first: Ctrl-C where it runs, or `regatta server stop`.",
         )
     return Exit.OK
