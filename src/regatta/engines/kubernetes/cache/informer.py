@@ -118,6 +118,11 @@ class Informer(Generic[T]):
         """Whether the store shows everything up to this write."""
         return self._known >= int(resource_version)
 
+    async def begin(self) -> None:
+        """The first list, for whoever must know that it can be had: its failure is raised, where
+        `run` would wait for better times."""
+        await self._list()
+
     async def run(self) -> None:
         """Until cancelled."""
         while True:

@@ -12,6 +12,7 @@ import msgspec
 
 from regatta.api.quantity import GPU, Resources, parse_count, parse_cpu, parse_memory, resources
 from regatta.controller import labels
+from regatta.engines.base import Capacity, NodeView, ReplicaUse
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.answers import Page
 from regatta.engines.kubernetes.api.client import KubeClient
@@ -22,40 +23,6 @@ from regatta.engines.kubernetes.objects import podstate
 METRICS = "/apis/metrics.k8s.io/v1beta1"
 
 T = TypeVar("T")
-
-
-class NodeUse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    name: str
-    ready: bool
-    cpus: float
-    cpus_held: float
-    cpus_used: float | None = None
-    memory_bytes: int
-    memory_held: int
-    memory_used: int | None = None
-    gpus: int
-    gpus_held: int
-    pods: int
-    pods_held: int
-
-
-class ReplicaUse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    namespace: str
-    job: str
-    replica: str
-    state: str
-    node: str
-    cpus: float
-    memory_bytes: int
-    gpus: int
-    cpus_used: float | None = None
-    memory_used: int | None = None
-
-
-class ClusterUse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    nodes: tuple[NodeUse, ...] = ()
-    replicas: tuple[ReplicaUse, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 class _NodeStatus(msgspec.Struct, frozen=True):
@@ -103,7 +70,7 @@ _slim = msgspec.json.Decoder(models.Pod).decode
 Used = dict[str, tuple[float, int]]
 
 
-async def look(client: KubeClient, namespace: str | None, own: str) -> ClusterUse:
+async def look(client: KubeClient, namespace: str | None, own: str) -> Capacity:
     """`namespace` (None: all) is whose replicas are listed; `own` is where the person may look
     when not everywhere."""
     notes: list[str] = []
@@ -112,7 +79,7 @@ async def look(client: KubeClient, namespace: str | None, own: str) -> ClusterUs
     used_by_pods, used_by_nodes = await _measured(client, namespace)
     alive = [found for found in pods if not podstate.phase_of(found.pod).over]
     shown = [f for f in alive if namespace in (None, f.pod.metadata.namespace)]
-    return ClusterUse(
+    return Capacity(
         nodes=tuple(_node_use(node, alive, used_by_nodes) for node in nodes),
         replicas=tuple(_replica_use(found, used_by_pods) for found in shown),
         notes=tuple(notes),
@@ -167,14 +134,14 @@ def _sum(usages: Iterable[dict[str, str]]) -> tuple[float, int]:
     return cpu, memory
 
 
-def _node_use(node: _Node, pods: list[_Pod], used: Used) -> NodeUse:
+def _node_use(node: _Node, pods: list[_Pod], used: Used) -> NodeView:
     name, has = node.metadata.name, node.status.allocatable
     here = [found for found in pods if found.pod.spec.node_name == name]
     held = Resources()
     for found in here:
         held = held + found.asks
     cpu, memory = used.get(name, (None, None))
-    return NodeUse(
+    return NodeView(
         name=name,
         ready=any(c.type == "Ready" and c.status == "True" for c in node.status.conditions),
         cpus=parse_cpu(has.get("cpu", 0)),

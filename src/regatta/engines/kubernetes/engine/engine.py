@@ -1,210 +1,304 @@
-"""Everything a door can ask of a cluster, one method each, as it would ask the local server."""
+"""A cluster as an `Engine`: everything a door can ask of it, one method each."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+import asyncio
+import builtins
+import functools
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from regatta.api.errors import NoCluster
 from regatta.api.job import Job
 from regatta.controller.plan import Instant
 from regatta.engines.base import (
     Accepted,
+    Capacity,
+    Engine,
     EventView,
-    Gone,
+    JobUpdate,
     LogQuery,
+    LogUpdate,
     Lost,
     PodView,
     Preview,
+    Shell,
     Submission,
-    Synced,
+    Traits,
+    WatchUpdate,
 )
+from regatta.engines.blocking import Blocking, in_loop_thread
 from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
-from regatta.engines.kubernetes.api import models
-from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ConfigError
+from regatta.engines.kubernetes.api.client import ClientSettings, KubeClient
+from regatta.engines.kubernetes.api.errors import ConfigError, KubeError
+from regatta.engines.kubernetes.api.exchange import CallObserver
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
-from regatta.engines.kubernetes.engine import capacity, changes, events, logs, watch
-from regatta.engines.kubernetes.engine.bridge import Bridge
-from regatta.engines.kubernetes.engine.find import get_job
-from regatta.engines.kubernetes.engine.follow import Follower
-from regatta.engines.kubernetes.engine.logs import Update
+from regatta.engines.kubernetes.cache.informer import InformerSettings
+from regatta.engines.kubernetes.cache.shared import SharedInformers
+from regatta.engines.kubernetes.engine import capacity, events, job_logs, patches, watch
+from regatta.engines.kubernetes.engine.followed import FollowedPods
+from regatta.engines.kubernetes.engine.jobs import find_document, get_document, get_job, read_job
+from regatta.engines.kubernetes.engine.log_follower import Follower
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
-from regatta.engines.kubernetes.engine.reading import read_job
+from regatta.engines.kubernetes.engine.refusals import explained
+from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
+from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.objects.documents import JobDocument
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.
 
+#: Somebody waits for the answer: a cluster that is away should be told so soon.
+CLIENT = ClientSettings(retries=2)
+INFORMERS = InformerSettings(first_pause_seconds=0.2, longest_pause_seconds=5.0)
+#: A server's readers come and go; what it knows of the cluster is kept for the next one.
+LINGER_SECONDS = 10.0
 
-class KubernetesDoor:
-    def __init__(self, access: ClusterAccess, *, namespace: str = "") -> None:
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Informers say on their log what a stream tells as `Lost`; a terminal need not see it twice.
+logging.getLogger("regatta.engines.kubernetes").addHandler(logging.NullHandler())
+
+
+def _call(
+    method: Callable[Concatenate[KubernetesEngine, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[KubernetesEngine, P], Coroutine[Any, Any, T]]:
+    """The cluster's refusals come as the errors that doors know."""
+
+    @functools.wraps(method)
+    async def asked(self: KubernetesEngine, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(self, *args, **kwargs)
+        except KubeError as trouble:
+            raise explained(trouble, self.access) from trouble
+
+    return asked
+
+
+def _stream(
+    method: Callable[Concatenate[KubernetesEngine, P], AsyncGenerator[T, None]],
+) -> Callable[Concatenate[KubernetesEngine, P], AsyncGenerator[T, None]]:
+    @functools.wraps(method)
+    async def streamed(
+        self: KubernetesEngine, /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncGenerator[T, None]:
+        try:
+            async with aclosing(method(self, *args, **kwargs)) as items:
+                async for item in items:
+                    yield item
+        except KubeError as trouble:
+            raise explained(trouble, self.access) from trouble
+
+    return streamed
+
+
+class KubernetesEngine:
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        namespace: str = "",
+        wide: bool = False,
+        linger_seconds: float | None = None,
+        observer: CallObserver | None = None,
+    ) -> None:
+        """Made inside the loop that it lives in.
+
+        `wide`: many readers share what is watched of the whole cluster, as in a server. Else as
+        little is watched as one reader needs.
+        """
         self.access = access
-        #: Where jobs are when nobody says where.
-        self.namespace = namespace or access.namespace
-        self._bridge = Bridge(access)
-        #: Pods by uid, of each job that was followed: some may be gone by now.
-        self._followed: dict[str, dict[str, models.Pod]] = {}
+        self._namespace = namespace or access.namespace
+        self._client = KubeClient(access, CLIENT, observer=observer)
+        linger = (LINGER_SECONDS if wide else 0.0) if linger_seconds is None else linger_seconds
+        self._informers = SharedInformers(self._client, INFORMERS, linger_seconds=linger)
+        self._subscriptions = Subscriptions(self._informers, wide=wide)
+        self._followed = FollowedPods()
 
-    def close(self) -> None:
-        self._bridge.close()
+    @property
+    def informers_running(self) -> int:
+        return self._informers.running
 
-    # jobs
+    async def close(self) -> None:
+        await self._informers.close()
+        await self._client.close()
 
-    def submit(self, submission: Submission) -> Accepted:
+    async def traits(self) -> Traits:
+        return Traits(engine="kubernetes", namespace=self._namespace, takes_shell=False)
+
+    @_call
+    async def version(self) -> str:
+        return str((await self._client.read_path("/version")).json().get("gitVersion", ""))
+
+    # Jobs
+
+    @_call
+    async def submit(self, submission: Submission, shell: Shell | None = None) -> Accepted:
         from regatta.engines.kubernetes.engine import submit
 
-        loaded = submit.read_submission(submission, self.namespace)
-        return self._bridge.call(lambda client: submit.submit(client, submission, loaded))
+        refuse_shell(shell)
+        loaded = await asyncio.to_thread(submit.read, submission, self._namespace)
+        return await submit.submit(self._client, submission, loaded)
 
-    def preview(self, submission: Submission) -> Preview:
-        """What the operator would create. Asks nothing of the cluster."""
-        from regatta.engines.kubernetes.engine import rehearsal, submit
+    @_call
+    async def preview(
+        self, submission: Submission, shell: Shell | None = None, *, stored: bool = False
+    ) -> Preview:
+        """What the operator would create, without a word to the cluster; `stored`: what the API
+        server would store, or its refusal."""
+        from regatta.engines.kubernetes.engine import paper, submit
 
-        loaded = submit.read_submission(submission, self.namespace)
-        return rehearsal.preview(loaded, Instant(datetime.now(UTC), 0.0))
+        refuse_shell(shell)
+        loaded = await asyncio.to_thread(submit.read, submission, self._namespace)
+        if stored:
+            return await submit.ask_server(self._client, submission, loaded)
+        return paper.preview(loaded, Instant(datetime.now(UTC), 0.0))
 
-    def ask_server(self, submission: Submission) -> Preview:
-        """What the API server would store, or its refusal; nothing is stored."""
-        from regatta.engines.kubernetes.engine import submit
+    @_call
+    async def get(self, namespace: str, name: str) -> Job:
+        return await get_job(self._client, namespace, name)
 
-        loaded = submit.read_submission(submission, self.namespace)
-        answer = self._bridge.call(lambda client: submit.ask_server(client, submission, loaded))
-        return Preview(
-            job=loaded.job,
-            warnings=answer.warnings,
-            objects=answer.objects,
-            environment={},
-            ports={},
-            notes=answer.notes,
-        )
+    @_call
+    async def list(self, namespace: str | None = None) -> builtins.list[Job]:
+        found = await self._client.list(PADDLE_JOBS, JobDocument, namespace=namespace or "")
+        return watch.oldest_first([read_job(document) for document in found.items])
 
-    def get(self, namespace: str, name: str) -> Job:
-        return self._bridge.call(lambda client: get_job(client, namespace, name))
+    @_call
+    async def stop(self, namespace: str, name: str) -> Job:
+        return await patches.stop(self._client, namespace, name)
 
-    def jobs(self, namespace: str | None) -> list[Job]:
-        """Oldest first."""
+    @_call
+    async def delete(self, namespace: str, name: str) -> None:
+        self._followed.forget(await patches.delete(self._client, namespace, name))
 
-        async def listed(client: KubeClient) -> list[Job]:
-            found = await client.list(PADDLE_JOBS, JobDocument, namespace=namespace or "")
-            return watch.oldest_first([read_job(document) for document in found.items])
+    @_call
+    async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
+        return await patches.scale(self._client, namespace, name, role, replicas)
 
-        return self._bridge.call(listed)
+    @_call
+    async def suspend(self, namespace: str, name: str) -> Job:
+        return await patches.suspend(self._client, namespace, name, True)
 
-    def stop(self, namespace: str, name: str) -> Job:
-        return self._bridge.call(lambda client: changes.stop(client, namespace, name))
+    @_call
+    async def resume(self, namespace: str, name: str) -> Job:
+        return await patches.suspend(self._client, namespace, name, False)
 
-    def delete(self, namespace: str, name: str) -> None:
-        self._bridge.call(lambda client: changes.delete(client, namespace, name))
+    # What happened to them
 
-    def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
-        return self._bridge.call(
-            lambda client: changes.scale(client, namespace, name, role, replicas)
-        )
+    @_call
+    async def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
+        job = await get_job(self._client, namespace, name)
+        present = await list_pods(self._client, job)
+        there = {pod.metadata.uid for pod in present}
+        views = [
+            gone(pod_view(job, pod))
+            for pod in self._followed.of(job)
+            if pod.metadata.uid not in there
+        ]
+        views += [pod_view(job, pod) for pod in present]
+        views += [*remembered(job, views)]
+        order = {role: number for number, role in enumerate(job.spec.roles())}
+        return sorted(views, key=lambda v: (order.get(v.role, 99), v.index, v.attempt))
 
-    def suspend(self, namespace: str, name: str) -> Job:
-        return self._bridge.call(lambda client: changes.suspend(client, namespace, name, True))
-
-    def resume(self, namespace: str, name: str) -> Job:
-        return self._bridge.call(lambda client: changes.suspend(client, namespace, name, False))
-
-    # what happened to them
-
-    def pods(self, namespace: str, name: str) -> list[PodView]:
-        async def listed(client: KubeClient) -> list[PodView]:
-            job = await get_job(client, namespace, name)
-            present = await list_pods(client, job)
-            there = {pod.metadata.uid for pod in present}
-            views = [
-                gone(pod_view(job, pod))
-                for uid, pod in self._followed.get(job.uid, {}).items()
-                if uid not in there
-            ]
-            views += [pod_view(job, pod) for pod in present]
-            views += list(remembered(job, views))
-            order = {role: number for number, role in enumerate(job.spec.roles())}
-            return sorted(views, key=lambda v: (order.get(v.role, 99), v.index, v.attempt))
-
-        return self._bridge.call(listed)
-
-    def events(self, namespace: str | None, name: str | None, after: int = 0) -> list[EventView]:
+    @_call
+    async def events(
+        self, namespace: str | None, name: str | None, after: int = 0
+    ) -> builtins.list[EventView]:
         """Of one job and its pods, or of all jobs."""
-
-        async def listed(client: KubeClient) -> list[EventView]:
-            story = None
-            kinds = [events.ABOUT_JOBS]
-            if namespace is not None and name is not None:
-                story = events.Story(await get_job(client, namespace, name))
-                kinds.append(events.ABOUT_PODS)
-            found: list[EventView | None] = []
-            for kind in kinds:
-                listing = await client.list(
-                    EVENTS, events.Event, namespace=namespace or "", field_selector=kind
-                )
-                view = story.view if story else events.job_event
-                found += [view(event) for event in listing.items]
-            return events.in_order(
-                view
-                for view in found
-                if view is not None and view.id > after and name in (None, view.job)
+        story = None
+        kinds = [events.ABOUT_JOBS]
+        if namespace is not None and name is not None:
+            story = events.Story(await get_job(self._client, namespace, name))
+            kinds.append(events.ABOUT_PODS)
+        found: builtins.list[EventView | None] = []
+        for kind in kinds:
+            listing = await self._client.list(
+                EVENTS, events.Event, namespace=namespace or "", field_selector=kind
             )
+            view = story.view if story else events.job_event
+            found += [view(event) for event in listing.items]
+        return [
+            view for view in events.in_order(found) if view.id > after and name in (None, view.job)
+        ]
 
-        return self._bridge.call(listed)
+    @_call
+    async def capacity(self, namespace: str | None = None) -> Capacity:
+        return await capacity.look(self._client, namespace, self._namespace)
 
-    def usage(self, namespace: str | None) -> capacity.ClusterUse:
-        return self._bridge.call(lambda client: capacity.look(client, namespace, self.namespace))
+    # Streams
 
-    def version(self) -> str:
-        async def asked(client: KubeClient) -> str:
-            return str((await client.read_path("/version")).json().get("gitVersion", ""))
+    @_stream
+    async def logs(
+        self, namespace: str, name: str, query: LogQuery
+    ) -> AsyncGenerator[LogUpdate, None]:
+        job = await get_job(self._client, namespace, name)
+        async with aclosing(job_logs.read_logs(self._client, job, query)) as updates:
+            async for update in updates:
+                yield update
 
-        return self._bridge.call(asked)
-
-    # streams
-
-    def follow_job(
+    @_stream
+    async def follow(
         self, namespace: str, name: str, query: LogQuery, *, status: bool = True
-    ) -> Iterator[Update]:
-        """A job's log lines, and its status whenever it changed; with `query.follow` until it is
-        over and drained."""
+    ) -> AsyncGenerator[JobUpdate, None]:
+        found = await get_document(self._client, namespace, name)
+        follower = Follower(
+            self._client,
+            self._subscriptions,
+            read_job(found),
+            query,
+            status=status,
+            seen=self._followed.note,
+            version=found.metadata.resource_version,
+        )
+        async with aclosing(follower.run()) as updates:
+            async for update in updates:
+                yield update
 
-        async def updates(client: KubeClient) -> AsyncGenerator[Update, None]:
-            job = await get_job(client, namespace, name)
-            source: AsyncGenerator[Update, None] = logs.read_logs(client, job, query)
-            if query.follow:
-                source = Follower(client, job, query, status=status, seen=self._note).run()
-            async with aclosing(source) as following:
-                async for update in following:
-                    yield update
+    @_stream
+    async def watch(
+        self, namespace: str | None = None, name: str | None = None
+    ) -> AsyncGenerator[WatchUpdate, None]:
+        seen = ""
+        if namespace and name:
+            found = await find_document(self._client, namespace, name)
+            seen = found.metadata.resource_version if found else ""
+        updates = watch.watch_jobs(self._subscriptions, namespace, name, seen=seen)
+        async with aclosing(updates) as watched:
+            async for update in watched:
+                yield update
 
-        return self._bridge.stream(updates)
-
-    def watch_jobs(
-        self, namespace: str | None, name: str | None = None
-    ) -> Iterator[Job | Gone | Synced | Lost]:
-        return self._bridge.stream(lambda client: watch.watch_jobs(client, namespace, name))
-
-    def follow_events(self, namespace: str | None, name: str | None) -> Iterator[EventView | Lost]:
-        async def updates(client: KubeClient) -> AsyncGenerator[EventView | Lost, None]:
-            job = None
-            if namespace is not None and name is not None:
-                job = await get_job(client, namespace, name)
-            async with aclosing(watch.follow_events(client, namespace, job)) as following:
-                async for update in following:
-                    yield update
-
-        return self._bridge.stream(updates)
-
-    def _note(self, job: Job, pod: models.Pod) -> None:
-        self._followed.setdefault(job.uid, {})[pod.metadata.uid] = pod
+    @_stream
+    async def follow_events(
+        self, namespace: str | None = None, name: str | None = None, after: int = 0
+    ) -> AsyncGenerator[EventView | Lost, None]:
+        job = None
+        if namespace is not None and name is not None:
+            job = await get_job(self._client, namespace, name)
+        updates = watch.follow_events(self._subscriptions, namespace, name, job, after)
+        async with aclosing(updates) as following:
+            async for update in following:
+                yield update
 
 
-def open_door(kubeconfig: Path | None, context: str | None, namespace: str = "") -> KubernetesDoor:
+def _is_an_engine(engine: KubernetesEngine) -> Engine:
+    """Asked of mypy."""
+    return engine
+
+
+def open_cluster(kubeconfig: Path | None, context: str | None, namespace: str = "") -> Blocking:
     """The cluster of a kubeconfig's context: the one named, else the current one."""
+    access = cluster_access(kubeconfig, context)
+    return in_loop_thread(lambda: KubernetesEngine(access, namespace=namespace))
+
+
+def cluster_access(kubeconfig: Path | None, context: str | None) -> ClusterAccess:
+    """Where the cluster is and who we are there. Raises NoCluster."""
     try:
-        access = load_access(kubeconfig, context)
+        return load_access(kubeconfig, context)
     except ConfigError as wrong:
         raise NoCluster(str(wrong)) from wrong
-    return KubernetesDoor(access, namespace=namespace)

@@ -58,8 +58,9 @@ def job_event(event: Event) -> EventView:
     return _view(event, event.involved_object.name, event.message)
 
 
-def in_order(views: Iterable[EventView]) -> list[EventView]:
-    return sorted(views, key=lambda view: (view.at, view.id))
+def in_order(views: Iterable[EventView | None]) -> list[EventView]:
+    """As they were written: whoever goes on after the last one misses none before it."""
+    return sorted(filter(None, views), key=lambda view: view.id)
 
 
 def _view(event: Event, job: str, message: str) -> EventView:

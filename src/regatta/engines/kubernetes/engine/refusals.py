@@ -26,7 +26,7 @@ _NO_RIGHT = re.compile(
 )
 
 
-def explained(trouble: KubeError, access: ClusterAccess) -> Exception:
+def explained(trouble: KubeError, access: ClusterAccess) -> RegattaError:
     match trouble:
         case ConfigError():
             return NoCluster(str(trouble))
@@ -38,7 +38,7 @@ def explained(trouble: KubeError, access: ClusterAccess) -> Exception:
             return ClusterRefused(str(trouble))
 
 
-def _refused(error: ApiError, access: ClusterAccess) -> Exception:
+def _refused(error: ApiError, access: ClusterAccess) -> RegattaError:
     said = plain_words(error)
     if error.status == 401:
         return NotSignedIn(

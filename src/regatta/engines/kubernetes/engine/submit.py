@@ -6,22 +6,21 @@ import dataclasses
 import re
 from typing import Any
 
-import msgspec
-
 from regatta.api.errors import ClusterRefused, NotPossible
 from regatta.api.job import Job
-from regatta.api.load import Loaded, load_job
+from regatta.api.load import Loaded
 from regatta.api.problems import Problem
 from regatta.controller.changes import replaced
-from regatta.engines.base import Accepted, Submission
+from regatta.engines.base import Accepted, Preview, Submission
 from regatta.engines.kubernetes.api.answers import Answer
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.errors import ApiError, KubeError, Unreachable
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, Resource
 from regatta.engines.kubernetes.engine.cluster_advice import advise
-from regatta.engines.kubernetes.engine.find import find_job, until_gone
-from regatta.engines.kubernetes.engine.reading import read_job
+from regatta.engines.kubernetes.engine.jobs import find_job, read_job, until_gone
 from regatta.engines.kubernetes.engine.refusals import plain_words
+from regatta.engines.kubernetes.objects.annotations import SUBMISSION
+from regatta.engines.submission import read_submission
 
 #: How long the former holder of a name may take to go.
 ROOM_SECONDS = 60.0
@@ -34,54 +33,36 @@ _BESIDE = {
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
-class ServerAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the API server would store, with nothing stored."""
-
-    objects: tuple[dict[str, Any], ...]
-    warnings: tuple[Problem, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def read_submission(submission: Submission, namespace: str) -> Loaded:
-    """As on a machine, with the same problems. `namespace` is for a file that names none."""
-
-    def load(space: str | None) -> Loaded:
-        return load_job(
-            submission.text,
-            source=submission.source,
-            strict=submission.strict,
-            name=submission.name,
-            namespace=space,
-            env=submission.env,
-            sets=submission.sets,
-        )
-
-    loaded = load(submission.namespace)
-    own = (loaded.document.get("metadata") or {}).get("namespace")
-    loaded = load(namespace) if own is None else loaded
-    return dataclasses.replace(loaded, warnings=(*loaded.warnings, *advise(loaded.job)))
+def read(submission: Submission, namespace: str) -> Loaded:
+    """As on a machine, with the same problems and what means less on a cluster. `namespace` is for
+    a file that names none."""
+    loaded = read_submission(submission, home_namespace=namespace)
+    document = _with_key(loaded.document, submission.key)
+    warnings = (*loaded.warnings, *advise(loaded.job))
+    return dataclasses.replace(loaded, warnings=warnings, document=document)
 
 
 async def submit(client: KubeClient, submission: Submission, loaded: Loaded) -> Accepted:
-    job, document = loaded.job, loaded.document
-    old = await find_job(client, job.namespace, job.name)
+    """1. A job that this same submission made already is the answer.
+    2. A job of the same name makes room, if it may.
+    3. What stands beside the job is applied, then the job is created.
+    """
+    old = await find_job(client, loaded.job.namespace, loaded.job.name)
     if old is not None:
-        replaced(old, even_live=submission.replace)  # refused here as anywhere
-        await _rehearse(client, submission, loaded)  # the old one goes only for one that may come
-        await _remove(client, old)
+        if _is_of(submission, old):
+            return Accepted(job=old, warnings=loaded.warnings)
+        await _make_room(client, submission, loaded, old)
     for beside in loaded.beside:
         await _apply(client, beside)
-    answer = await client.create(
-        PADDLE_JOBS, document, namespace=job.namespace, strict=submission.strict
-    )
+    job, warnings = await _create(client, submission, loaded)
     return Accepted(
-        job=read_job(answer.raw),
-        warnings=(*loaded.warnings, *_warnings(answer)),
+        job=job,
+        warnings=(*loaded.warnings, *warnings),
         replaced=old.uid if old is not None else "",
     )
 
 
-async def ask_server(client: KubeClient, submission: Submission, loaded: Loaded) -> ServerAnswer:
+async def ask_server(client: KubeClient, submission: Submission, loaded: Loaded) -> Preview:
     """`--dry-run=server`: the API server's defaults, rules and admission, and nothing stored."""
     job = loaded.job
     old = await find_job(client, job.namespace, job.name)
@@ -98,9 +79,62 @@ async def ask_server(client: KubeClient, submission: Submission, loaded: Loaded)
     for shown in objects:
         (shown.get("metadata") or {}).pop("managedFields", None)
     warnings = () if answer is None else _warnings(answer)
-    return ServerAnswer(
-        objects=tuple(objects), warnings=(*loaded.warnings, *warnings), notes=tuple(notes)
+    return Preview(
+        job=job,
+        objects=tuple(objects),
+        warnings=(*loaded.warnings, *warnings),
+        notes=tuple(notes),
     )
+
+
+def _with_key(document: dict[str, Any], key: str) -> dict[str, Any]:
+    """A file that was copied from a job has that one's key, which is not ours."""
+    metadata = document.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), SUBMISSION: key}
+    if not key:
+        del annotations[SUBMISSION]
+    changed = {**metadata, "annotations": annotations}
+    if not annotations:
+        del changed["annotations"]
+    return {**document, "metadata": changed}
+
+
+def _is_of(submission: Submission, job: Job) -> bool:
+    return bool(submission.key) and job.metadata.annotations.get(SUBMISSION) == submission.key
+
+
+async def _create(
+    client: KubeClient, submission: Submission, loaded: Loaded
+) -> tuple[Job, tuple[Problem, ...]]:
+    namespace = loaded.job.namespace
+    try:
+        answer = await client.create(
+            PADDLE_JOBS, loaded.document, namespace=namespace, strict=submission.strict
+        )
+    except (ApiError, Unreachable) as trouble:
+        # It may be there all the same: the answer was lost, or another was quicker.
+        if isinstance(trouble, ApiError) and not (trouble.already_exists or trouble.status >= 500):
+            raise
+        found = await _look_again(client, loaded, trouble)
+        if found is not None and _is_of(submission, found):
+            return found, ()
+        if found is not None and isinstance(trouble, ApiError) and trouble.already_exists:
+            replaced(found, even_live=False)
+        raise
+    return read_job(answer.raw), _warnings(answer)
+
+
+async def _look_again(client: KubeClient, loaded: Loaded, trouble: KubeError) -> Job | None:
+    try:
+        return await find_job(client, loaded.job.namespace, loaded.job.name)
+    except KubeError:
+        raise trouble from None  # what went wrong first says more
+
+
+async def _make_room(client: KubeClient, submission: Submission, loaded: Loaded, old: Job) -> None:
+    replaced(old, even_live=submission.replace)  # refused here as anywhere
+    await _rehearse(client, submission, loaded)  # the old one goes only for one that may come
+    await _remove(client, old)
 
 
 async def _rehearse(client: KubeClient, submission: Submission, loaded: Loaded) -> Answer | None:

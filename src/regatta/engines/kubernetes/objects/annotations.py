@@ -11,3 +11,5 @@ STOPPED = f"{GROUP}/stopped"
 RELEASED = f"{GROUP}/environment"
 #: On a job: the first port of its replicas under `intranet: Host`.
 HOST_PORT = f"{GROUP}/host-port"
+#: On a job: the key of the submission that made it. The same submission, sent again, finds it here.
+SUBMISSION = f"{GROUP}/submission"

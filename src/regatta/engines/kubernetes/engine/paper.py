@@ -1,37 +1,32 @@
-"""A job played through on paper: every object the operator would create, and nothing created.
+"""A cluster on paper: every object that the operator would create for a job, and nothing created.
 
-The brain is asked about imaginary pods that are placed at once. Addresses are the cluster's to
-give, so names in angle brackets stand for them.
+Addresses are the cluster's to give, so names in angle brackets stand for them.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from msgspec.structs import replace
 
 from regatta.api.job import Intranet, Job
 from regatta.api.load import Loaded
+from regatta.controller.environment.references import expand
 from regatta.controller.plan import Instant, NewEnvironment, NewPod, NewPodGroup, NewService, Plan
 from regatta.controller.policies.gang import NATIVE, VOLCANO
-from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children, Gangs, PodGroup, port_block
 from regatta.engines.base import Preview
 from regatta.engines.kubernetes.engine.pod_views import ports_of_replica
 from regatta.engines.kubernetes.objects.hostports import ports_of
-from regatta.engines.rehearsing import as_placed
+from regatta.engines.preview import as_placed, rehearse
 
-#: A group, the pods and their environment take three looks; more would be a mistake of ours.
-ROUNDS = 6
 UID = "<uid>"
-
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
 
 
 class _Stage:
-    def __init__(self, job: Job, loaded: Loaded) -> None:
-        self.job = job
+    """What the operator would do with a plan (`engines/preview.Stage`)."""
+
+    def __init__(self, loaded: Loaded) -> None:
         self.pods: list[NewPod] = []
         self.services: list[NewService] = []
         self.environments: list[NewEnvironment] = []
@@ -39,22 +34,19 @@ class _Stage:
         self.groups = [
             PodGroup(name=group.name, phase="Inqueue", min_member=group.min_member or 0)
             for group in loaded.companions.pod_groups
-            if group.namespace == job.namespace
+            if group.namespace == loaded.job.namespace
         ]
 
-    def children(self) -> Children:
+    def children(self, job: Job) -> Children:
         return Children(
             pods=tuple(as_placed(pod, self.host(pod)) for pod in self.pods),
             environments=frozenset(made.revision for made in self.environments),
             services=frozenset(service.name for service in self.services),
-            ports=ports_of(self.job),
+            ports=ports_of(job),
             gangs=Gangs(available=frozenset({VOLCANO, NATIVE}), groups=tuple(self.groups)),
         )
 
-    def play(self, plan: Plan) -> bool:
-        """Whether it brought anything new."""
-        if plan.status is not None:
-            self.job = replace(self.job, status=plan.status)
+    def take(self, job: Job, plan: Plan) -> None:
         self.pods += plan.pods
         self.services += plan.services
         self.environments += plan.environments
@@ -69,7 +61,6 @@ class _Stage:
                 scheduler=made.scheduler,
             )
             self.groups.append(group)
-        return bool(plan.pods or plan.services or plan.environments or plan.pod_groups)
 
     def host(self, pod: NewPod) -> str:
         return pod.name if pod.by_name else f"<{pod.name}>"
@@ -84,36 +75,29 @@ class _Stage:
 
 
 def preview(loaded: Loaded, now: Instant) -> Preview:
-    policy = replace(loaded.job.spec.run_policy, suspend=False, abort=False)
-    job = replace(
-        loaded.job,
-        metadata=replace(loaded.job.metadata, uid=UID, creation_timestamp=now.wall),
-        spec=replace(loaded.job.spec, run_policy=policy),
-    )
-    stage = _Stage(job, loaded)
-    for _ in range(ROUNDS):
-        if not stage.play(reconcile(stage.job, stage.children(), now)):
-            break
+    metadata = replace(loaded.job.metadata, uid=UID, creation_timestamp=now.wall)
+    stage = _Stage(loaded)
+    job = rehearse(replace(loaded.job, metadata=metadata), stage, now)
     shared = {made.name: made.data for made in stage.environments}
     return Preview(
         job=loaded.job,
         warnings=loaded.warnings,
         objects=(*loaded.beside, *stage.objects()),
-        environment={pod.name: _environment(stage, pod, shared) for pod in stage.pods},
+        environment={pod.name: _environment(job, pod, shared) for pod in stage.pods},
         ports={
-            pod.name: ports_of_replica(stage.job, pod.role, pod.index) or port_block(0)
+            pod.name: ports_of_replica(job, pod.role, pod.index) or port_block(0)
             for pod in stage.pods
         },
-        notes=tuple(_notes(stage)),
+        notes=tuple(_notes(job, stage)),
     )
 
 
-def _notes(stage: _Stage) -> list[str]:
+def _notes(job: Job, stage: _Stage) -> list[str]:
     notes = ["what is in angle brackets is known only to the cluster, once the pods are placed"]
-    if stage.job.spec.intranet is not Intranet.SERVICE and stage.pods:
+    if job.spec.intranet is not Intranet.SERVICE and stage.pods:
         name = stage.pods[0].name
         notes.append(f"<{name}> stands for the address of the pod {name}, and so on")
-    if stage.job.spec.intranet is Intranet.HOST:
+    if job.spec.intranet is Intranet.HOST:
         notes.append("under intranet: Host the ports follow from the job's uid; these are examples")
     theirs = {
         source.get(kind, {}).get("name", "")
@@ -124,11 +108,11 @@ def _notes(stage: _Stage) -> list[str]:
     if theirs:
         notes.append(f"variables that come from {', '.join(sorted(theirs))} are not shown")
     if not stage.pods:
-        notes.append(stage.job.status.message or "no pod would be created yet")
+        notes.append(job.status.message or "no pod would be created yet")
     return notes
 
 
-def _environment(stage: _Stage, pod: NewPod, shared: dict[str, dict[str, str]]) -> dict[str, str]:
+def _environment(job: Job, pod: NewPod, shared: dict[str, dict[str, str]]) -> dict[str, str]:
     """What the first container would see, as the kubelet puts it together."""
     container = pod.manifest["spec"]["containers"][0]
     seen: dict[str, str] = {}
@@ -136,18 +120,18 @@ def _environment(stage: _Stage, pod: NewPod, shared: dict[str, dict[str, str]]) 
         seen |= shared.get((source.get("configMapRef") or {}).get("name", ""), {})
     for variable in container.get("env") or ():
         if "valueFrom" in variable:
-            seen[variable["name"]] = _looked_up(stage, pod, variable["valueFrom"] or {})
+            seen[variable["name"]] = _looked_up(job, pod, variable["valueFrom"] or {})
         else:
-            seen[variable["name"]] = _expanded(str(variable.get("value") or ""), seen)
+            seen[variable["name"]] = expand(str(variable.get("value") or ""), seen)
     return seen
 
 
-def _looked_up(stage: _Stage, pod: NewPod, source: dict[str, Any]) -> str:
+def _looked_up(job: Job, pod: NewPod, source: dict[str, Any]) -> str:
     path = (source.get("fieldRef") or {}).get("fieldPath", "")
     known = {
         "status.podIP": f"<{pod.name}>",
         "metadata.name": pod.name,
-        "metadata.namespace": stage.job.namespace,
+        "metadata.namespace": job.namespace,
     }
     if path:
         return known.get(path, f"<{path}>")
@@ -155,12 +139,3 @@ def _looked_up(stage: _Stage, pod: NewPod, source: dict[str, Any]) -> str:
         if chosen := source.get(kind):
             return f"<{chosen.get('key', '')} of {chosen.get('name', '')}>"
     return "<known to the kubelet>"
-
-
-def _expanded(text: str, seen: dict[str, str]) -> str:
-    def put(found: re.Match[str]) -> str:
-        if found[0] == "$$":
-            return "$"
-        return seen.get(found[1], found[0])
-
-    return _REFERENCE.sub(put, text)

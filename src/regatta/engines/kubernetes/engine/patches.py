@@ -11,9 +11,8 @@ from regatta.controller.world import PodPhase
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
 from regatta.engines.kubernetes.api.errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, PODS
-from regatta.engines.kubernetes.engine.find import get_job, until_gone
+from regatta.engines.kubernetes.engine.jobs import get_job, read_job, until_gone
 from regatta.engines.kubernetes.engine.pod_views import list_pods
-from regatta.engines.kubernetes.engine.reading import read_job
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.annotations import STOPPED
 
@@ -44,7 +43,8 @@ async def stop(client: KubeClient, namespace: str, name: str) -> Job:
     return job
 
 
-async def delete(client: KubeClient, namespace: str, name: str) -> None:
+async def delete(client: KubeClient, namespace: str, name: str) -> Job:
+    """The job that was."""
     job = await get_job(client, namespace, name)
     try:
         await client.delete(
@@ -54,6 +54,7 @@ async def delete(client: KubeClient, namespace: str, name: str) -> None:
         if not refused.not_found:
             raise
     await until_gone(client, job, GONE_SECONDS)
+    return job
 
 
 async def scale(client: KubeClient, namespace: str, name: str, role: str, replicas: int) -> Job:

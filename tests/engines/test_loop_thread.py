@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+from regatta.engines.kubernetes.engine.bridge import Bridge
 
 from regatta.engines.kubernetes.access.config import ClusterAccess
 from regatta.engines.kubernetes.access.credentials import ConfiguredCredentials
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.engine.bridge import Bridge
 
 HandOver = Callable[[Coroutine[Any, Any, Any], asyncio.AbstractEventLoop], Future[Any]]
 really: HandOver = asyncio.run_coroutine_threadsafe

@@ -9,7 +9,7 @@ import pytest
 
 from regatta.api.job import CleanPodPolicy, Intranet, Mode, Phase
 from regatta.api.load import validate_document
-from regatta.engines.kubernetes.engine.reading import read_job
+from regatta.engines.kubernetes.engine.jobs import read_job
 
 POD = {"spec": {"containers": [{"name": "main", "image": "x"}]}}
 
