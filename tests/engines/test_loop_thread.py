@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 import pytest
-from regatta.engines.kubernetes.engine.bridge import Bridge
 
-from regatta.engines.kubernetes.access.config import ClusterAccess
-from regatta.engines.kubernetes.access.credentials import ConfiguredCredentials
-from regatta.engines.kubernetes.api.client import KubeClient
+from regatta.engines.loop_thread import LoopThread
 
 HandOver = Callable[[Coroutine[Any, Any, Any], asyncio.AbstractEventLoop], Future[Any]]
 really: HandOver = asyncio.run_coroutine_threadsafe
@@ -46,7 +44,7 @@ def test_a_stream_that_is_interrupted_ends_without_a_word(
         yield 1
         await asyncio.sleep(3600)
 
-    async def outer(client: KubeClient) -> AsyncGenerator[int, None]:
+    async def outer() -> AsyncGenerator[int, None]:
         try:
             async for number in inner():
                 yield number
@@ -54,9 +52,9 @@ def test_a_stream_that_is_interrupted_ends_without_a_word(
             await asyncio.sleep(0)
             ended.append(True)
 
-    bridge = Bridge(ClusterAccess("https://127.0.0.1:1", ConfiguredCredentials(token="t")))
-    bridge._loop.set_exception_handler(lambda _, context: said.append(context))
-    stream = bridge.stream(outer)
+    thread = LoopThread()
+    thread._loop.set_exception_handler(lambda _, context: said.append(context))
+    stream = thread.stream(outer())
     assert next(stream) == 1
 
     def once(work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> Future[Any]:
@@ -67,7 +65,64 @@ def test_a_stream_that_is_interrupted_ends_without_a_word(
     with pytest.raises(KeyboardInterrupt):
         next(stream)
     gc.collect()
-    bridge.close()
+    thread.close()
     gc.collect()
 
     assert (ended, said) == ([True], [])
+
+
+@pytest.mark.parametrize("moment", [before, just_after, when_it_runs])
+def test_work_that_is_interrupted_is_given_up(
+    moment: HandOver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, said = [], []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(True)
+
+    thread = LoopThread()
+    thread._loop.set_exception_handler(lambda _, context: said.append(context))
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", moment)
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(work())
+    monkeypatch.undo()
+    thread.run(asyncio.sleep(0))
+    thread.close()
+    gc.collect()
+
+    assert (ended, said) == ([True] if moment is when_it_runs else [], [])
+
+
+def test_closing_ends_the_streams_of_other_threads_without_a_word() -> None:
+    ended, told = [], []
+    begun = threading.Event()
+
+    async def source() -> AsyncGenerator[int, None]:
+        try:
+            yield 1
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(True)
+
+    thread = LoopThread()
+
+    def read() -> None:
+        try:
+            for number in thread.stream(source()):
+                told.append(number)
+                begun.set()
+        except CancelledError:
+            told.append(0)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert begun.wait(60)
+    thread.close()
+    reader.join(60)
+
+    assert not reader.is_alive()
+    assert ended == [True]
+    assert told[0] == 1
