@@ -67,7 +67,6 @@ ENDINGS = {
         hint="Ask for less in the job file; `regatta top` shows what this machine has."
     ),
     PreflightFailed.code: Ending(hint="`--no-preflight` submits without these checks."),
-    ShellRefused.code: Ending(hint="Leave it out."),
     InternalError.code: Ending(Exit.FAILED),
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
@@ -128,6 +127,9 @@ def report(error: Stop | RegattaError) -> Report:
     message = str(error)
     if isinstance(error, InvalidJob):  # whose message is its problems
         message = invalid_message(error.problems)
+    if isinstance(error, ShellRefused):  # whose message says all of them
+        named = " and ".join(problem.path for problem in error.problems)
+        return Report(code, message, hint=f"Leave {named or 'it'} out.")
     return Report(code, message, tuple(error.problems), hint)
 
 
