@@ -5,15 +5,17 @@ refusal is read. Knows URLs, tokens and JSON, and nothing about jobs.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from regatta.api.errors import NotRegatta, RegattaError, error_of
 from regatta.api.problems import Problem
-from regatta.client.event_stream import ServerEvent
 from regatta.client.whereabouts import Place
+
+if TYPE_CHECKING:
+    from regatta.client.event_stream import ServerEvent
 
 API = "/regatta/v1"
 #: A submit may import the training environment first (within a budget of its own, well below
