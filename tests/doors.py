@@ -20,10 +20,9 @@ import yaml
 
 from regatta.api.errors import RegattaError
 from regatta.client.blocking_channel import BlockingChannel
-from regatta.client.channel import Query
+from regatta.client.channel import API, Query
 from regatta.client.connect import connect
 from regatta.client.event_stream import ServerEvent
-from regatta.client.server_info import API
 from regatta.client.whereabouts import Named
 from regatta.daemon.find import answering
 from regatta.daemon.server_files import Address, FileLock, ServerFiles

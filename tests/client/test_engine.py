@@ -21,6 +21,7 @@ from regatta.engines.blocking import Blocking
 from tests.client.scripted import (
     END,
     SYNCED,
+    Answer,
     Scripted,
     a_job,
     a_line,
@@ -79,8 +80,14 @@ def test_a_submit_without_a_key_is_never_said_twice(engine: Blocking, server: Sc
     assert len(server.asked) == 1
 
 
-def test_a_submit_that_is_lost_twice_is_unanswered(engine: Blocking, server: Scripted) -> None:
-    server.answers(hang_up, hang_up)
+AWAY = reply(503, {"code": "ServerUnreachable", "message": "moving house"})
+
+
+@pytest.mark.parametrize("second", [hang_up, AWAY], ids=["no answer again", "nobody there"])
+def test_a_submit_that_is_lost_twice_may_have_arrived(
+    engine: Blocking, server: Scripted, second: Answer
+) -> None:
+    server.answers(hang_up, second)
 
     with pytest.raises(Unanswered):
         engine.submit(SUBMISSION)

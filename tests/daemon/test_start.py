@@ -237,7 +237,8 @@ def test_serve_runs_in_the_foreground_and_refuses_a_second(fresh: Regatta) -> No
 
 def test_the_token_is_the_same_for_all_who_make_it_at_once(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from regatta.daemon.server_files import ServerFiles; "
+        "import sys; from pathlib import Path; "
+        "from regatta.daemon.server_files import ServerFiles; "
         "print(ServerFiles(Path(sys.argv[1])).token())"
     )
     makers = [

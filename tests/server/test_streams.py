@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from regatta.api.errors import RegattaError
-from regatta.client.channel import Query
+from regatta.client.channel import API, Query
 from regatta.client.event_stream import ServerEvent
-from regatta.client.server_info import API
 from regatta.engines.base import Submission
 from regatta.engines.blocking import Blocking
 from tests.doors import Regatta, Wire, delete_everything, eventually, shell_job

@@ -10,6 +10,7 @@ import http.client
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from regatta.api.errors import ServerUnreachable, Unanswered
 from regatta.client.channel import (
@@ -24,8 +25,10 @@ from regatta.client.channel import (
     refused,
     written,
 )
-from regatta.client.event_stream import EventReader, ServerEvent
 from regatta.client.whereabouts import Place, Whereabouts
+
+if TYPE_CHECKING:
+    from regatta.client.event_stream import ServerEvent
 
 PART = 1 << 16
 
@@ -58,6 +61,8 @@ class BlockingChannel:
     async def events(
         self, path: str, *, query: Query | None = None, last_id: str = ""
     ) -> AsyncGenerator[ServerEvent, None]:
+        from regatta.client.event_stream import EventReader
+
         with self._connected(self.silence_seconds) as (place, connection):
             request = for_events(written(place, "GET", path, query), last_id)
             response = self._sent(place, connection, request)

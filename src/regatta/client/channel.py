@@ -5,16 +5,19 @@ refusal is read. Knows URLs, tokens and JSON, and nothing about jobs.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from regatta.api.errors import NotRegatta, RegattaError, error_of
 from regatta.api.problems import Problem
-from regatta.client.event_stream import ServerEvent
 from regatta.client.whereabouts import Place
 
+if TYPE_CHECKING:
+    from regatta.client.event_stream import ServerEvent
+
+API = "/regatta/v1"
 #: A submit may import the training environment first (within a budget of its own, well below
 #: this); nothing else takes long.
 REQUEST_SECONDS = 120.0
@@ -22,6 +25,9 @@ REQUEST_SECONDS = 120.0
 SILENCE_SECONDS = 15.0
 
 Query = Mapping[str, str | int | bool | None]
+
+
+T = TypeVar("T")
 
 
 class Channel(Protocol):
@@ -103,6 +109,13 @@ def check_streams(place: Place, content_type: str) -> None:
     kind = content_type.partition(";")[0].strip().lower()
     if kind != "text/event-stream":
         raise not_regatta(place.url, f"it sent {kind or 'something'} where a stream was asked for")
+
+
+def read(channel: Channel, answer: bytes | str | msgspec.Raw, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as odd:
+        raise not_regatta(channel.url, f"its answer cannot be read ({odd})") from odd
 
 
 def refused(status: int, body: bytes | str) -> RegattaError:

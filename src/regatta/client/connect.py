@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from regatta.client.blocking_channel import BlockingChannel
 from regatta.client.engine import ServerEngine
-from regatta.client.server_info import ServerInfo, ask_to_stop, read_info
 from regatta.client.whereabouts import Named, ThisMachine, Whereabouts
 from regatta.engines.base import Traits
 from regatta.engines.blocking import Blocking, Inline
+
+if TYPE_CHECKING:
+    from regatta.client.server_info import ServerInfo
 
 
 def connect(url: str | None = None, *, token: str | None = None, start: bool = True) -> Blocking:
@@ -31,10 +35,14 @@ def connect_async(
 
 def server_info(url: str | None = None, *, start: bool = True) -> ServerInfo:
     """What the server says of itself as a process."""
+    from regatta.client.server_info import read_info
+
     return Inline().run(read_info(BlockingChannel(_whereabouts(url, None, start))))
 
 
 def stop_named_server(url: str) -> None:
+    from regatta.client.server_info import ask_to_stop
+
     Inline().run(ask_to_stop(BlockingChannel(Named(url))))
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from regatta.client.channel import Channel, not_regatta
+from regatta.client.channel import API, Channel, read
 from regatta.engines.base import Traits
-
-API = "/regatta/v1"
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -28,11 +26,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 async def read_info(channel: Channel) -> ServerInfo:
-    answer = await channel.request("GET", f"{API}/server")
-    try:
-        return msgspec.json.decode(answer, type=ServerInfo)
-    except (msgspec.DecodeError, UnicodeDecodeError) as odd:
-        raise not_regatta(channel.url, f"its answer cannot be read ({odd})") from odd
+    return read(channel, await channel.request("GET", f"{API}/server"), ServerInfo)
 
 
 async def ask_to_stop(channel: Channel) -> None:

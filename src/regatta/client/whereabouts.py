@@ -13,9 +13,9 @@ import time
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from regatta.api.errors import BadAddress
-from regatta.daemon.find import local_files, token_for
-from regatta.daemon.start import running_server
+from regatta.api.errors import BadAddress, ServerUnreachable
+from regatta.daemon.find import local_files, token_for, usable
+from regatta.daemon.server_files import Address, ServerFiles
 
 #: How long this machine's server is taken to be where it was found.
 FRESH_SECONDS = 5.0
@@ -74,9 +74,20 @@ class ThisMachine:
         if (known := self.known) is not None:
             return known
         files = local_files()
-        place = place_of(running_server(files, start=self._start).url, files.token())
+        address = usable(files) or self._started(files)
+        place = place_of(address.url, files.token())
         self._found, self._found_at = place, time.monotonic()
         return place
+
+    def _started(self, files: ServerFiles) -> Address:
+        if not self._start:
+            raise ServerUnreachable(
+                "no server runs on this machine; `regatta server start` starts one, and so does "
+                "any command that needs it"
+            )
+        from regatta.daemon.start import start_server
+
+        return start_server(files)
 
     def lost(self) -> bool:
         self._found = None

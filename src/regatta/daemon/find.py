@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from regatta import __version__
 from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable, Unanswered
 from regatta.daemon.server_files import Address, FileLock, ServerFiles
 from regatta.engines.local.home import Home, open_home
@@ -76,6 +77,12 @@ def answering(files: ServerFiles) -> Address | None:
     )
 
 
+def usable(files: ServerFiles) -> Address | None:
+    """The server that answers now, unless it has to make way for one of our version."""
+    running = answering(files)
+    return running if running is not None and not is_older(running.version) else None
+
+
 def token_for(url: str) -> str:
     """The token when `url` is a server of this machine, else none."""
     home = local_home().path
@@ -127,3 +134,15 @@ def _serves(files: ServerFiles, pid: int) -> bool:
     free = lock.take()
     lock.release()
     return not free
+
+
+def is_older(version: str) -> bool:
+    """Whether a running server is of an earlier version than this client, and must make way.
+
+    A newer one stays: its database may already be in a form that this version cannot read.
+    """
+    return _numbers(version) < _numbers(__version__)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

@@ -14,9 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from regatta import __version__
 from regatta.api.errors import ServerUnreachable
-from regatta.daemon.find import answering, ask
+from regatta.daemon.find import answering, ask, is_older
 from regatta.daemon.server_files import Address, FileLock, ServerFiles
 from regatta.engines.local.home import home_root
 
@@ -27,30 +26,16 @@ _STOP = "/regatta/v1/server/stop"
 T = TypeVar("T")
 
 
-def running_server(files: ServerFiles, *, start: bool = True) -> Address:
-    """The server that runs, or else, where `start` allows it, one that was started for this."""
-    running = answering(files)
-    if running is not None and not _older(running.version):
-        return running
-    if not start:
-        raise ServerUnreachable(
-            "no server runs on this machine; `regatta server start` starts one, and so does any "
-            "command that needs it"
-        )
-    return start_server(files)
-
-
 def start_server(files: ServerFiles) -> Address:
     """Starts a server and waits until it answers. Whoever comes second finds the first one's."""
     lock = FileLock(files.starting_lock)
     _within(START_SECONDS, lock.take, "another command is still starting the server", files)
     try:
         running = answering(files)
-        if running is not None and _older(running.version):
-            hand_over(files, running)
-            running = None
-        if running is not None:
+        if running is not None and not is_older(running.version):
             return running
+        if running is not None:
+            hand_over(files, running)
         return _within(START_SECONDS, _Start(files), "the server did not start", files)
     finally:
         lock.release()
@@ -145,18 +130,6 @@ def _environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
         "REGATTA_HOME": str(home_root()),
     }
-
-
-def _older(version: str) -> bool:
-    """Whether a running server is of an earlier version than this client, and must make way.
-
-    A newer one stays: its database may already be in a form that this version cannot read.
-    """
-    return _numbers(version) < _numbers(__version__)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
 def _within(seconds: float, attempt: Callable[[], T | None], failed: str, files: ServerFiles) -> T:
