@@ -15,6 +15,7 @@ from regatta.api.job import (
     Intranet,
     Job,
     JobSpec,
+    JobStatus,
     Metadata,
     Mode,
     Phase,
@@ -24,6 +25,7 @@ from regatta.api.job import (
     RunPolicy,
 )
 from regatta.controller.labels import environment_name
+from regatta.controller.memory import only_shows
 from regatta.controller.observe import is_current
 from regatta.controller.plan import Plan
 from regatta.controller.policies.wrong_spec import INVALID_SPEC
@@ -33,7 +35,7 @@ from tests.controller.author import CHANGES, Author, change, is_forbidden
 from tests.controller.builders import TEMPLATE, a_failed, at
 
 #: Without any of these a world is quiet: what must happen next does, and nothing else.
-_STORMS = ("crash", "fail", "vanish", "disrupt", "user", "mistake", "door")
+_STORMS = ("crash", "fail", "vanish", "disrupt", "user", "mistake", "door", "late")
 
 
 class History:
@@ -140,7 +142,7 @@ class History:
     def _steps(self, plan: Plan) -> list[Any]:
         """The plan as an engine applies it, in the order that plans promise to survive."""
         steps: list[Any] = []
-        if plan.status is not None:
+        if plan.status is not None and not self._can_wait(plan.status, plan):
             steps.append(lambda: self._write(plan))
         steps += [lambda r=ref: self._stop(r.name) for ref in plan.stop]
         steps += [lambda r=ref: self._delete(r.kind, r.name) for ref in plan.delete]
@@ -151,6 +153,13 @@ class History:
         if plan.delete_job:
             steps.append(self._forget)
         return steps
+
+    def _can_wait(self, status: JobStatus, plan: Plan) -> bool:
+        """A status that only shows what can be seen again may not be written for long."""
+        told = self.job.status.revision in self.environments
+        if not self.storms["late"] or not only_shows(self.job.status, status, plan, told=told):
+            return False
+        return self.random.random() < 0.6
 
     def _write(self, plan: Plan) -> None:
         assert plan.status is not None
@@ -377,7 +386,8 @@ class History:
                 self.told = problem
         if not problem:
             self.told = ""
-        if self.over or self.job.deleting:
+        written = plan.status is None or status == plan.status
+        if self.over or self.job.deleting or not written:
             return
         said = status.message if status.reason == INVALID_SPEC else status.spec_problem
         self.claim(said == problem, f"the job says {said!r}, and {problem!r} is wrong")
