@@ -17,10 +17,10 @@ from regatta.engines.kubernetes.access.credentials import (
     Headers,
     basic,
 )
+from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.engines.kubernetes.access.exec_plugin import GROUP, ExecCredentials, ExecSpec
 from regatta.engines.kubernetes.access.fresh_file import FRESH_SECONDS, FreshFile, content
 from regatta.engines.kubernetes.access.kubeconfig import Cluster, Exec, User, read_kubeconfigs
-from regatta.engines.kubernetes.api.errors import ConfigError
 from regatta.http.errors import Misconfigured
 from regatta.http.proxies import checked, proxy_for
 from regatta.http.tls import Trust

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
+from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.engines.kubernetes.access.fresh_file import FreshFile, content
-from regatta.engines.kubernetes.api.errors import ConfigError
 from regatta.http.tls import ClientCertificate
 
 Headers = tuple[tuple[str, str], ...]
