@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 REGATTA = str(ROOT / ".venv/bin/regatta")
 TORCHX = str(ROOT / ".venv-bench/bin/torchx")
-TORCHX_PYTHON = str(ROOT / ".venv-bench/bin/python")
+BENCH_PYTHON = str(ROOT / ".venv-bench/bin/python")
 
 
 @dataclass(frozen=True)

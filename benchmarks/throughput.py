@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from benchmarks.jobs import task_job
-from benchmarks.measure import TORCHX_PYTHON, Row
+from benchmarks.measure import BENCH_PYTHON, Row
 from regatta.client.connect import connect
 from regatta.engines.base import Shell, Submission
 
@@ -33,7 +33,7 @@ def measure(folder: Path, env: dict[str, str]) -> list[Row]:
     ours = _ours(folder)
     theirs = float(
         subprocess.run(
-            [TORCHX_PYTHON, "-c", TORCHX_PROGRAM],
+            [BENCH_PYTHON, "-c", TORCHX_PROGRAM],
             env=env,
             check=True,
             capture_output=True,
@@ -87,7 +87,7 @@ def _bare_interpreters() -> float:
     """A supervisor a job is a Python process a job: nothing can be faster than starting those."""
     start = time.perf_counter()
     for _ in range(JOBS):
-        subprocess.run([TORCHX_PYTHON, "-I", "-S", "-c", "pass"], check=True)
+        subprocess.run([BENCH_PYTHON, "-I", "-S", "-c", "pass"], check=True)
     return JOBS / (time.perf_counter() - start)
 
 

@@ -13,24 +13,39 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tests.kubernetes.controlplane.build import build
 from tests.kubernetes.controlplane.programs import KUBERNETES_VERSION
 
-from benchmarks.kubernetes import barrier, ceiling, scale, side_by_side
+from benchmarks.kubernetes import barrier, ceiling, http, scale, side_by_side
 from benchmarks.kubernetes.contenders import Shape
 from benchmarks.measure import Row
 
 SHAPE = Shape(servers=4, workers=6)
-Measure = Callable[[bool], list[Row]]
+CLUSTER = ("etcd", "kubernetes", "kwok")
+PEERS = ("upstream-operator", "training-operator")
 
-MEASURES: dict[str, Measure] = {
-    "side-by-side": lambda quick: side_by_side.measure(
-        5 if quick else 50, SHAPE, 1 if quick else 3
+
+class Measure(NamedTuple):
+    #: What it runs, and so what is built first where it is missing.
+    programs: tuple[str, ...]
+    rows: Callable[[bool], list[Row]]
+
+
+MEASURES = {
+    "side-by-side": Measure(
+        (*CLUSTER, *PEERS),
+        lambda quick: side_by_side.measure(5 if quick else 50, SHAPE, 1 if quick else 3),
     ),
-    "ceiling": lambda quick: ceiling.measure(5 if quick else 50, SHAPE, 2 if quick else 5),
-    "scale": lambda quick: scale.measure(20 if quick else 500, SHAPE, 5 if quick else 60),
-    "barrier": lambda quick: barrier.measure(1 if quick else 5),
+    "ceiling": Measure(
+        CLUSTER, lambda quick: ceiling.measure(5 if quick else 50, SHAPE, 2 if quick else 5)
+    ),
+    "scale": Measure(
+        CLUSTER, lambda quick: scale.measure(20 if quick else 500, SHAPE, 5 if quick else 60)
+    ),
+    "barrier": Measure((*CLUSTER, PEERS[0]), lambda quick: barrier.measure(1 if quick else 5)),
+    "http": Measure(CLUSTER, lambda quick: http.measure(200 if quick else 4000, 1 if quick else 7)),
 }
 
 
@@ -42,11 +57,12 @@ def main() -> None:
     unknown = set(asked.measures) - set(MEASURES)
     if unknown:
         parser.error(f"no measure is called {', '.join(unknown)}; there are {', '.join(MEASURES)}")
-    build("etcd", "kubernetes", "kwok", "upstream-operator", "training-operator")
+    chosen = asked.measures or list(MEASURES)
+    build(*dict.fromkeys(program for title in chosen for program in MEASURES[title].programs))
     rows: list[Row] = []
-    for title in asked.measures or MEASURES:
+    for title in chosen:
         print(f"measuring {title} ...", file=sys.stderr, flush=True)
-        rows += MEASURES[title](asked.quick)
+        rows += MEASURES[title].rows(asked.quick)
     system = f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
     print(f"{system}, Kubernetes {KUBERNETES_VERSION}\n")
     print("| what | Regatta | beside it | who | ratio |")

@@ -36,7 +36,7 @@ from tests.client.scripted import (
     say_nothing,
     streams,
 )
-from tests.engines.kubernetes.access.certificates import Authority
+from tests.http.certificates import Authority
 
 
 def test_a_request_carries_the_token_and_its_question(engine: Blocking, server: Scripted) -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from regatta.api.checks.schema import SpecDraft
-from regatta.api.crd.definition import definition, old_definition
+from regatta.api.crd.definition import definition
 from regatta.api.crd.files import rendered
 from regatta.api.crd.status import CONDITION_TYPES
 from regatta.api.job import Condition, Failure, JobStatus, Progress, RoleStatus
@@ -33,15 +33,13 @@ def test_the_file_is_what_the_code_would_write(path: str) -> None:
     )
 
 
-@pytest.mark.parametrize("made", [definition, old_definition])
-def test_a_plain_kubectl_apply_has_room_to_spare(made: Any) -> None:
-    size = len(json.dumps(made(), separators=(",", ":")))
+def test_a_plain_kubectl_apply_has_room_to_spare() -> None:
+    size = len(json.dumps(definition(), separators=(",", ":")))
     assert size < ANNOTATIONS_LIMIT - 30_000
 
 
 def test_the_text_and_the_definition_say_the_same() -> None:
     assert yaml.safe_load(rendered()["deploy/v1/crd.yaml"]) == definition()
-    assert yaml.safe_load(rendered()["deploy/v1beta1/crd.yaml"]) == old_definition()
 
 
 def test_every_field_of_a_job_file_is_in_the_schema() -> None:
@@ -108,12 +106,11 @@ def test_every_rule_has_a_sentence() -> None:
     assert all(len(rule["message"]) > 20 for rule in found)
 
 
-def test_the_old_form_has_nothing_that_old_servers_do_not_know() -> None:
-    text = json.dumps(old_definition())
-    assert "x-kubernetes-" not in text
-    assert '"nullable"' not in text
-    worker = old_definition()["spec"]["validation"]["openAPIV3Schema"]["properties"]["spec"][
-        "properties"
-    ]["worker"]
-    assert worker["required"] == ["replicas", "template"]
-    assert "default" not in worker["properties"]["template"]["properties"]["spec"]
+def test_the_oldest_kubernetes_is_the_one_that_the_rules_need() -> None:
+    """`optionalOldSelf` is on from 1.30; before, the API server drops it and refuses the rules."""
+    needing = json.dumps(schema()).count('"optionalOldSelf"')
+    page = (ROOT / "docs/kubernetes/install.md").read_text()
+    assert needing == 13
+    assert "thirteen of its rules" in page
+    assert 'kubeVersion: ">=1.30' in (ROOT / "charts/regatta/Chart.yaml").read_text()
+    assert "Kubernetes 1.30 and later" in (ROOT / "README.md").read_text()

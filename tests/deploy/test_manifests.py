@@ -23,11 +23,6 @@ def manifest(kind: str) -> dict[str, Any]:
     return dict(found[0])
 
 
-def test_old_clusters_get_the_same_operator() -> None:
-    old = (ROOT / "deploy/v1beta1/operator.yaml").read_text()
-    assert old.replace("deploy/v1beta1/", "deploy/v1/") == OPERATOR.read_text()
-
-
 def test_manifest_and_chart_name_this_version() -> None:
     """K22: the manifest of one release ran the image of another."""
     container = manifest("Deployment")["spec"]["template"]["spec"]["containers"][0]

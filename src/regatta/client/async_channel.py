@@ -25,12 +25,9 @@ from regatta.client.channel import (
 )
 from regatta.client.event_stream import EventReader, ServerEvent
 from regatta.client.whereabouts import Place, Whereabouts
-from regatta.engines.kubernetes.api.errors import Unreachable
 from regatta.http.dial import Dialler
+from regatta.http.errors import HttpError
 from regatta.http.wire import Connection, Head
-
-#: What a connection that breaks, or answers in something else than HTTP, raises.
-BROKEN = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, Unreachable)
 
 
 class AsyncChannel:
@@ -61,7 +58,7 @@ class AsyncChannel:
             except TimeoutError as slow:
                 self._where.lost()
                 raise Unanswered(not_in_time(place.url)) from slow
-            except BROKEN as broken:
+            except HttpError as broken:
                 self._where.lost()
                 raise Unanswered(f"the answer of {place.url} was cut off: {broken}") from broken
 
@@ -76,7 +73,7 @@ class AsyncChannel:
             except TimeoutError as slow:
                 self._where.lost()
                 raise Unanswered(not_in_time(place.url)) from slow
-            except BROKEN as broken:
+            except HttpError as broken:
                 self._where.lost()
                 raise Unanswered(f"no server answers at {place.url}: {broken}") from broken
             check_streams(place, head.headers.get("content-type", ""))
@@ -86,7 +83,7 @@ class AsyncChannel:
                     try:
                         async with asyncio.timeout(self.silence_seconds):
                             part = await anext(parts, None)
-                    except (TimeoutError, *BROKEN) as broken:
+                    except (TimeoutError, HttpError) as broken:
                         self._where.lost()
                         why = str(broken) or "timed out"
                         raise ServerUnreachable(
@@ -129,7 +126,7 @@ class AsyncChannel:
         try:
             async with asyncio.timeout(seconds):
                 return await Dialler(place.url).dial(self._tls if place.secure else None)
-        except (TimeoutError, UnicodeError, Unreachable) as broken:
+        except (TimeoutError, HttpError) as broken:
             why = broken.__cause__ or str(broken) or "timed out"
             raise ServerUnreachable(f"no server answers at {place.url}: {why}") from broken
 
@@ -140,7 +137,7 @@ class AsyncChannel:
         )
         if head.status >= 400:
             said = b""  # the status alone says enough
-            with suppress(*BROKEN):
+            with suppress(HttpError):
                 said = await connection.body(head)
             raise refused(head.status, said)
         check_redirect(place, head.status, head.headers.get("location"))

@@ -1,23 +1,31 @@
-"""Opening a connection to the API server: directly, or through an HTTP or SOCKS5 proxy."""
+"""Opening a connection to a server: directly, or through an HTTP or SOCKS5 proxy."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import ipaddress
 import ssl
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from regatta.engines.kubernetes.api.errors import ConfigError, Unreachable
-from regatta.http.wire import BUFFER, Connection
+from regatta.http.errors import CannotConnect, HttpError, Misconfigured, Untrusted
+from regatta.http.stream import Stream
+from regatta.http.tunnels import ask_connect, ask_socks
+from regatta.http.wire import Connection
 
 
 class Dialler:
     def __init__(self, server: str, *, proxy: str = "", server_name: str = "") -> None:
-        parts = urlsplit(server)
+        """`server_name` is what its certificate must carry, where that is not the host's name."""
+        try:
+            parts = urlsplit(server)
+            port = parts.port
+        except ValueError as wrong:
+            raise Misconfigured(
+                f"the server's address {server!r} cannot be read ({wrong}); it should be a URL "
+                "such as https://10.0.0.1:6443"
+            ) from wrong
         self.secure = parts.scheme == "https"
         self.host = parts.hostname or ""
-        self.port = parts.port or (443 if self.secure else 80)
+        self.port = port or (443 if self.secure else 80)
         #: What the server's address carries besides the host, as clusters behind a gateway do.
         self.prefix = parts.path.rstrip("/")
         #: The Host header.
@@ -25,75 +33,44 @@ class Dialler:
         self._server_name = server_name or self.host
         self._proxy = urlsplit(proxy) if proxy else None
 
-    async def dial(self, context: ssl.SSLContext | None) -> Connection:
+    async def dial(self, context: ssl.SSLContext | None = None) -> Connection:
+        """With a context, over TLS."""
         try:
-            reader, writer = await self._open(context)
+            stream = await self._open(context)
         except ssl.SSLCertVerificationError as untrusted:
-            raise Unreachable(
-                f"the certificate of {self.authority} is not one that the cluster's configuration "
-                f"trusts ({untrusted.verify_message}); check certificate-authority and "
-                "tls-server-name"
-            ) from untrusted
-        except (OSError, asyncio.IncompleteReadError) as failed:
-            through = f" through the proxy {self._proxy.netloc}" if self._proxy else ""
-            raise Unreachable(f"cannot connect to {self.authority}{through}: {failed}") from failed
-        return Connection(reader, writer, context)
+            raise Untrusted(self.authority, untrusted.verify_message) from untrusted
+        except (OSError, HttpError, UnicodeError) as failed:  # The last: a name that none can be.
+            through = f" through the proxy {self._proxy_authority}" if self._proxy else ""
+            raise CannotConnect(
+                f"cannot connect to {self.authority}{through}: {failed}"
+            ) from failed
+        return Connection(stream, context)
 
-    async def _open(
-        self, context: ssl.SSLContext | None
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _open(self, context: ssl.SSLContext | None) -> Stream:
+        loop = asyncio.get_running_loop()
         name = self._server_name if context else None
-        if self._proxy is None:
-            return await asyncio.open_connection(
-                self.host, self.port, ssl=context, server_hostname=name, limit=BUFFER
-            )
         proxy = self._proxy
-        over_tls = proxy.scheme == "https"
+        if proxy is None:
+            _, stream = await loop.create_connection(
+                Stream, self.host, self.port, ssl=context, server_hostname=name
+            )
+            return stream
         port = proxy.port or {"http": 80, "https": 443}.get(proxy.scheme, 1080)
-        reader, writer = await asyncio.open_connection(
-            proxy.hostname, port, ssl=True if over_tls else None, limit=BUFFER
-        )
+        over_tls = True if proxy.scheme == "https" else None
+        _, stream = await loop.create_connection(Stream, proxy.hostname or "", port, ssl=over_tls)
         try:
             if proxy.scheme.startswith("socks5"):
-                await self._ask_socks(reader, writer)
+                await ask_socks(stream, self.host, self.port)
             else:
-                await self._ask_tunnel(reader, writer)
+                await ask_connect(stream, self.host, self.port, proxy)
             if context is not None:
-                await writer.start_tls(context, server_hostname=name)
+                await stream.start_tls(context, name)
         except BaseException:
-            writer.transport.abort()
+            stream.close()
             raise
-        return reader, writer
+        return stream
 
-    async def _ask_tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        target = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-        lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
-        if self._proxy is not None and self._proxy.username:
-            pair = f"{unquote(self._proxy.username)}:{unquote(self._proxy.password or '')}"
-            lines.append(f"Proxy-Authorization: Basic {base64.b64encode(pair.encode()).decode()}")
-        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
-        answer = await reader.readuntil(b"\r\n\r\n")
-        status = answer.split(b"\r\n", 1)[0].decode("latin-1")
-        if status.split(" ")[1:2] != ["200"]:
-            raise OSError(f"it answered {status!r}")
-
-    async def _ask_socks(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._proxy is not None and self._proxy.username:
-            raise ConfigError(
-                "a SOCKS5 proxy with a user name is not supported; use one without, or an HTTP one"
-            )
-        writer.write(b"\x05\x01\x00")
-        if await reader.readexactly(2) != b"\x05\x00":
-            raise OSError("it wants a password, or is no SOCKS5 proxy")
-        try:
-            address = ipaddress.ip_address(self.host)
-            where = (b"\x01" if address.version == 4 else b"\x04") + address.packed
-        except ValueError:
-            name = self.host.encode("idna")
-            where = b"\x03" + bytes([len(name)]) + name
-        writer.write(b"\x05\x01\x00" + where + self.port.to_bytes(2, "big"))
-        _, code, _, kind = await reader.readexactly(4)
-        if code:
-            raise OSError(f"it refused with SOCKS code {code}")
-        size = {1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0]
-        await reader.readexactly(size + 2)
+    @property
+    def _proxy_authority(self) -> str:
+        """Without the user's name and password: this is for messages."""
+        return self._proxy.netloc.rpartition("@")[2] if self._proxy else ""

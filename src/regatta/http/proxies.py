@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from regatta.engines.kubernetes.api.errors import ConfigError
+from regatta.http.errors import Misconfigured
 
 SCHEMES = ("http", "https", "socks5", "socks5h")
 
@@ -27,11 +27,20 @@ def proxy_for(server: str, environment: Mapping[str, str]) -> str:
 
 
 def checked(proxy: str, source: str) -> str:
-    parts = urlsplit(proxy)
-    if parts.scheme not in SCHEMES or not parts.hostname:
-        raise ConfigError(
+    try:
+        parts = urlsplit(proxy)
+        known = parts.scheme in SCHEMES and parts.hostname and parts.port != 0
+    except ValueError:  # A port that is no number, brackets around no address.
+        known = False
+    if not known:
+        raise Misconfigured(
             f"{source} is {proxy!r}; it should be a URL that begins with "
             + ", ".join(f"{scheme}://" for scheme in SCHEMES)
+        )
+    if parts.scheme.startswith("socks5") and parts.username:
+        raise Misconfigured(
+            f"{source}: a SOCKS5 proxy with a user name is not supported; use one without, or an "
+            "HTTP one"
         )
     return proxy
 
@@ -63,7 +72,11 @@ def _covers(
             return address in ipaddress.ip_network(rule, strict=False)
         except ValueError:
             pass
-    name, _, wanted = rule.partition(":")
+    if rule.startswith("["):  # [fd00::1]:6443
+        name, _, wanted = rule[1:].partition("]")
+        wanted = wanted.removeprefix(":")
+    else:
+        name, _, wanted = rule.partition(":")
     if wanted and wanted != str(port):
         return False
     name = name.removeprefix("*")

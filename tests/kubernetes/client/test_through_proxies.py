@@ -13,7 +13,7 @@ from regatta.engines.kubernetes.api.resources import NAMESPACES
 from tests.engines.kubernetes.loops import in_a_loop
 from tests.kubernetes.client.clients import connect
 from tests.kubernetes.client.test_client_faults import changed
-from tests.kubernetes.client.tunnel import a_tunnel
+from tests.http.tunnel import a_tunnel
 from tests.kubernetes.controlplane.plane import ControlPlane
 
 

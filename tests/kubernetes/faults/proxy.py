@@ -27,8 +27,8 @@ from typing import Any
 import yaml
 
 from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
-from regatta.engines.kubernetes.api.errors import Unreachable
 from regatta.http.dial import Dialler
+from regatta.http.errors import HttpError
 from regatta.http.tls import TlsContexts
 from regatta.http.wire import Connection, Head
 from tests.kubernetes.faults.rules import (
@@ -60,7 +60,7 @@ class FaultProxy:
         self._folder = folder
         self._access: ClusterAccess = load_access(kubeconfig, environment={})
         self._dialler = Dialler(self._access.server, server_name=self._access.trust.server_name)
-        self._tls = TlsContexts(self._access.trust)
+        self._tls = TlsContexts()
         self._rules = Rules()
         self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._down = False
@@ -186,7 +186,7 @@ class FaultProxy:
                 if request is None:
                     break
                 await self._serve_one(request, writer, upstream)
-        except (_CutOff, OSError, EOFError, Unreachable, asyncio.CancelledError):
+        except (_CutOff, OSError, EOFError, HttpError, asyncio.CancelledError):
             pass  # Either side left, or was made to.
         finally:
             for connection in upstream:
@@ -207,7 +207,8 @@ class FaultProxy:
                 await _answer(writer, status, reason, retry_after)
                 return
         if not upstream or not upstream[-1].usable:
-            context = self._tls.current((await self._access.credentials.current()).certificate)
+            certificate = (await self._access.credentials.current()).certificate
+            context = self._tls.current(self._access.trust.current(), certificate)
             upstream.append(await self._dialler.dial(context))
         connection = upstream[-1]
         headers = [("Host", self._dialler.authority), *request.headers]

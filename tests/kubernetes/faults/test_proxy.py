@@ -9,8 +9,8 @@ import threading
 import warnings
 from pathlib import Path
 
-from regatta.engines.kubernetes.api.errors import Unreachable
 from regatta.http.dial import Dialler
+from regatta.http.errors import HttpError
 from tests.kubernetes.faults.proxy import FaultProxy
 
 NOWHERE = """
@@ -65,7 +65,7 @@ class _Knocking:
         while not self._enough.is_set():
             try:
                 (await self._dialler.dial(trusting)).close()
-            except Unreachable:
+            except HttpError:
                 await asyncio.sleep(0.01)
             else:
                 self._taken.release()

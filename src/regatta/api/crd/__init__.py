@@ -3,11 +3,11 @@
 `python -m regatta.api.crd` writes the files under `deploy/` and `charts/`; a test compares them
 with what these modules would write. Each module is one part of the definition:
 
-- `definition`: names, columns, subresources, and the two forms of the resource (v1 and v1beta1)
+- `definition`: names, columns, subresources
 - `spec`: the drafts of `regatta.api.checks.schema`, with defaults and a line for `kubectl explain`
-- `rules`: what a schema cannot say, as CEL expressions with sentences
-- `changes`: likewise, what of a job that exists may change
-- `template`: a pod template, from Kubernetes' own schema
+- `cel_rules`: what a schema cannot say, as CEL expressions with sentences
+- `cel_changes`: likewise, what of a job that exists may change
+- `pod_template`: a pod template, from Kubernetes' own schema
 - `status`: the structs of `regatta.api.job`
 - `structural`: from a JSON schema to the dialect that an API server takes
 """

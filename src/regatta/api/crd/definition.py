@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition itself: names, columns, subresources, in both forms there are."""
+"""The CustomResourceDefinition itself: names, columns, subresources."""
 
 from __future__ import annotations
 
@@ -38,36 +38,19 @@ _SUBRESOURCES = {
 
 
 def definition() -> dict[str, Any]:
-    """For `apiextensions.k8s.io/v1`, with everything that an API server can check."""
     version = {
         "name": "v1",
         "served": True,
         "storage": True,
-        "additionalPrinterColumns": _columns("jsonPath"),
+        "additionalPrinterColumns": _columns(),
         "subresources": _SUBRESOURCES,
         "schema": {"openAPIV3Schema": _schema()},
     }
-    return _resource("v1", {"versions": [version]})
-
-
-def old_definition() -> dict[str, Any]:
-    """For `apiextensions.k8s.io/v1beta1`: types and enums only, unknown fields kept."""
-    spec = {
-        "version": "v1",
-        "versions": [{"name": "v1", "served": True, "storage": True}],
-        "additionalPrinterColumns": _columns("JSONPath"),
-        "subresources": _SUBRESOURCES,
-        "validation": {"openAPIV3Schema": _for_old_servers(_schema())},
-    }
-    return _resource("v1beta1", spec)
-
-
-def _resource(version: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {
-        "apiVersion": f"apiextensions.k8s.io/{version}",
+        "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{PLURAL}.{GROUP}"},
-        "spec": {"group": GROUP, "names": NAMES, "scope": "Namespaced", **spec},
+        "spec": {"group": GROUP, "names": NAMES, "scope": "Namespaced", "versions": [version]},
     }
 
 
@@ -87,25 +70,8 @@ def _schema() -> Schema:
     }
 
 
-def _columns(path_key: str) -> list[dict[str, Any]]:
+def _columns() -> list[dict[str, Any]]:
     return [
-        {"name": name, path_key: path, "type": kind} | ({} if narrow else {"priority": 1})
+        {"name": name, "jsonPath": path, "type": kind} | ({} if narrow else {"priority": 1})
         for name, path, kind, narrow in _COLUMNS
     ]
-
-
-def _for_old_servers(schema: Schema) -> Schema:
-    """Without extensions and defaults; what only a rule demanded becomes a required field."""
-    result: Schema = {}
-    for key, value in schema.items():
-        if key.startswith("x-kubernetes-") or key in ("default", "nullable"):
-            continue
-        if key == "properties":
-            result[key] = {name: _for_old_servers(field) for name, field in value.items()}
-        elif key in ("items", "additionalProperties"):
-            result[key] = _for_old_servers(value)
-        else:
-            result[key] = value
-    if {"replicas", "template"} <= result.get("properties", {}).keys():
-        result["required"] = [*result["required"], "template"]
-    return result

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from regatta.api.crd.definition import definition, old_definition
+from regatta.api.crd.definition import definition
 
 _HEADER = "# Made by `python -m regatta.api.crd`; do not edit.\n"
 
@@ -20,12 +20,8 @@ class _Plain(yaml.SafeDumper):
 
 def rendered() -> dict[str, str]:
     """Text by path. Helm wants a copy of its own in the chart."""
-    new, old = _text(definition()), _text(old_definition())
-    return {
-        "deploy/v1/crd.yaml": new,
-        "deploy/v1beta1/crd.yaml": old,
-        "charts/regatta/crds/crd.yaml": new,
-    }
+    text = _text(definition())
+    return {"deploy/v1/crd.yaml": text, "charts/regatta/crds/crd.yaml": text}
 
 
 def _text(resource: dict[str, Any]) -> str:

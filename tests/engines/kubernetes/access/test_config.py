@@ -11,9 +11,9 @@ import yaml
 
 from regatta.engines.kubernetes.access.config import load_access
 from regatta.engines.kubernetes.access.credentials import ConfiguredCredentials
-from regatta.engines.kubernetes.api.errors import ConfigError
-from regatta.http.proxies import proxy_for
-from regatta.http.tls import ClientCertificate, FreshFile
+from regatta.engines.kubernetes.access.errors import ConfigError
+from regatta.engines.kubernetes.access.fresh_file import FreshFile
+from regatta.http.tls import ClientCertificate
 from tests.engines.kubernetes.loops import in_a_loop
 
 
@@ -273,25 +273,3 @@ async def test_a_token_file_is_read_again_after_a_minute_and_after_a_refusal(
     file.unlink()
     now[0] = 180
     assert await shown() == "Bearer third"  # The last one that could be read.
-
-
-@pytest.mark.parametrize(
-    ("server", "no_proxy", "proxied"),
-    [
-        ("https://198.18.0.1:443", "", True),
-        ("https://198.18.0.1:443", "198.18.0.0/15", False),
-        ("https://198.18.0.1:443", "198.18.0.1", False),
-        ("https://198.18.0.1:443", "203.0.113.0/24", True),
-        ("https://127.0.0.1:6443", "", False),
-        ("https://localhost:6443", "", False),
-        ("https://api.lab.example:6443", "lab.example", False),
-        ("https://api.lab.example:6443", ".lab.example", False),
-        ("https://lab.example:6443", ".lab.example", True),
-        ("https://api.lab.example:6443", "lab.example:443", True),
-        ("https://api.lab.example:6443", "lab.example:6443", False),
-        ("https://api.lab.example:6443", "other.example,*", False),
-    ],
-)
-def test_no_proxy_is_read_as_kubectl_reads_it(server: str, no_proxy: str, proxied: bool) -> None:
-    environment = {"https_proxy": "proxy.example:3128", "NO_PROXY": no_proxy}
-    assert proxy_for(server, environment) == ("http://proxy.example:3128" if proxied else "")

@@ -13,8 +13,8 @@ import pytest
 
 from regatta.engines.kubernetes.access.config import load_access
 from regatta.engines.kubernetes.access.credentials import Credentials
+from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.engines.kubernetes.access.exec_plugin import ExecCredentials, ExecSpec
-from regatta.engines.kubernetes.api.errors import ConfigError
 from regatta.http.tls import ClientCertificate
 from tests.engines.kubernetes.access.test_config import with_user, written
 from tests.engines.kubernetes.loops import in_a_loop

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from regatta.engines.kubernetes.access.credentials import (
     ConfiguredCredentials,
@@ -16,15 +17,38 @@ from regatta.engines.kubernetes.access.credentials import (
     Headers,
     basic,
 )
+from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.engines.kubernetes.access.exec_plugin import GROUP, ExecCredentials, ExecSpec
+from regatta.engines.kubernetes.access.fresh_file import FRESH_SECONDS, FreshFile, content
 from regatta.engines.kubernetes.access.kubeconfig import Cluster, Exec, User, read_kubeconfigs
-from regatta.engines.kubernetes.api.errors import ConfigError
+from regatta.http.errors import Misconfigured
 from regatta.http.proxies import checked, proxy_for
-from regatta.http.tls import FRESH_SECONDS, FreshFile, Trust
+from regatta.http.tls import Trust
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTrust:
+    """Who may call themselves the API server."""
+
+    #: PEM certificates, or a file of them; None for the machine's own store.
+    authority: bytes | FreshFile | None = None
+    insecure: bool = False
+    #: The name that the certificate must carry, where it is not the address we dial.
+    server_name: str = ""
+
+    @property
+    def pem(self) -> bytes | None:
+        return None if self.authority is None else content(self.authority)
+
+    def current(self) -> Trust:
+        """As it stands now: files are read again as they rotate."""
+        return Trust(self.pem, self.insecure)
+
 
 #: The machine's own store decides, as for any web page.
-COMMON_TRUST = Trust()
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+COMMON_TRUST = ClusterTrust()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +57,7 @@ class ClusterAccess:
 
     server: str
     credentials: Credentials
-    trust: Trust = COMMON_TRUST
+    trust: ClusterTrust = COMMON_TRUST
     #: Where objects go when nobody names a namespace.
     namespace: str = "default"
     #: The kubeconfig's context; empty inside a pod.
@@ -85,9 +109,9 @@ def from_service_account(
         credentials=ConfiguredCredentials(
             token_file=FreshFile(folder / "token", max_age=fresh_seconds)
         ),
-        trust=Trust(FreshFile(folder / "ca.crt", max_age=fresh_seconds)),
+        trust=ClusterTrust(FreshFile(folder / "ca.crt", max_age=fresh_seconds)),
         namespace=namespace or "default",
-        proxy=proxy_for(server, environment),
+        proxy=_proxy(server, environment),
     )
 
 
@@ -102,26 +126,40 @@ def from_kubeconfig(
     cluster, cluster_folder = merged.cluster(name, chosen.cluster)
     user, user_folder = merged.user(name, chosen.user)
     server = cluster.server.rstrip("/")
-    if not server.startswith(("https://", "http://")):
+    if not _is_address(server):
         raise ConfigError(
             f"cluster {chosen.cluster!r} has the server {cluster.server!r}; it should be a URL "
             "such as https://10.0.0.1:6443"
         )
     reader = _Reader(fresh_seconds)
     trust = reader.trust(chosen.cluster, cluster, cluster_folder)
-    proxy = (
-        checked(cluster.proxy_url, f"proxy-url of cluster {chosen.cluster!r}")
-        if cluster.proxy_url
-        else proxy_for(server, environment)
-    )
     return ClusterAccess(
         server=server,
         credentials=reader.credentials(chosen.user, user, user_folder, cluster, trust),
         trust=trust,
         namespace=chosen.namespace or "default",
         context=name,
-        proxy=proxy,
+        proxy=_proxy(server, environment, cluster.proxy_url, chosen.cluster),
     )
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # A port that is no number, brackets around no address.
+        return False
+
+
+def _proxy(
+    server: str, environment: Mapping[str, str], configured: str = "", cluster: str = ""
+) -> str:
+    try:
+        if configured:
+            return checked(configured, f"proxy-url of cluster {cluster!r}")
+        return proxy_for(server, environment)
+    except Misconfigured as wrong:
+        raise ConfigError(str(wrong)) from wrong
 
 
 class _Reader:
@@ -130,8 +168,8 @@ class _Reader:
     def __init__(self, fresh_seconds: float) -> None:
         self._fresh = fresh_seconds
 
-    def trust(self, name: str, cluster: Cluster, folder: Path) -> Trust:
-        return Trust(
+    def trust(self, name: str, cluster: Cluster, folder: Path) -> ClusterTrust:
+        return ClusterTrust(
             self._source(
                 cluster.certificate_authority_data,
                 cluster.certificate_authority,
@@ -143,7 +181,7 @@ class _Reader:
         )
 
     def credentials(
-        self, name: str, user: User, folder: Path, cluster: Cluster, trust: Trust
+        self, name: str, user: User, folder: Path, cluster: Cluster, trust: ClusterTrust
     ) -> Credentials:
         extra = _impersonation(name, user)
         if user.exec is not None:
@@ -201,7 +239,7 @@ def _impersonation(name: str, user: User) -> Headers:
     return tuple(headers)
 
 
-def _exec(name: str, block: Exec, folder: Path, cluster: Cluster, trust: Trust) -> ExecSpec:
+def _exec(name: str, block: Exec, folder: Path, cluster: Cluster, trust: ClusterTrust) -> ExecSpec:
     if not block.command:
         raise ConfigError(f"user {name!r} has an exec plugin without a command")
     if block.api_version == f"{GROUP}/v1" and not block.interactive_mode:
@@ -228,16 +266,14 @@ def _exec(name: str, block: Exec, folder: Path, cluster: Cluster, trust: Trust) 
     )
 
 
-def _told(cluster: Cluster, trust: Trust) -> dict[str, Any]:
+def _told(cluster: Cluster, trust: ClusterTrust) -> dict[str, Any]:
     """What `provideClusterInfo` hands to the plugin."""
-    authority = trust.authority
-    pem = authority.read() if isinstance(authority, FreshFile) else authority
     told: dict[str, Any] = {"server": cluster.server}
     if cluster.tls_server_name:
         told["tls-server-name"] = cluster.tls_server_name
     if cluster.insecure_skip_tls_verify:
         told["insecure-skip-tls-verify"] = True
-    if pem:
+    if pem := trust.pem:
         told["certificate-authority-data"] = base64.b64encode(pem).decode()
     if cluster.proxy_url:
         told["proxy-url"] = cluster.proxy_url

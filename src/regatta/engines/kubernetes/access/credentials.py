@@ -7,8 +7,9 @@ from typing import Protocol
 
 import msgspec
 
-from regatta.engines.kubernetes.api.errors import ConfigError
-from regatta.http.tls import ClientCertificate, FreshFile
+from regatta.engines.kubernetes.access.errors import ConfigError
+from regatta.engines.kubernetes.access.fresh_file import FreshFile, content
+from regatta.http.tls import ClientCertificate
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -64,7 +65,7 @@ class ConfiguredCredentials:
     def _pair(self) -> ClientCertificate | None:
         if self._certificate is None or self._key is None:
             return None
-        return ClientCertificate(_content(self._certificate), _content(self._key))
+        return ClientCertificate(content(self._certificate), content(self._key))
 
 
 def bearer(token: str) -> tuple[str, str]:
@@ -79,7 +80,3 @@ def bearer(token: str) -> tuple[str, str]:
 def basic(username: str, password: str) -> tuple[str, str]:
     pair = base64.b64encode(f"{username}:{password}".encode()).decode()
     return ("Authorization", f"Basic {pair}")
-
-
-def _content(source: bytes | FreshFile) -> bytes:
-    return source.read() if isinstance(source, FreshFile) else source

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from regatta.engines.kubernetes.access.errors import ConfigError, KubeError
 
-class KubeError(Exception):
-    """Anything this package raises on purpose."""
-
-
-class ConfigError(KubeError):
-    """How to reach the cluster, or as whom, is not settled: a person has to change something."""
+__all__ = ["ApiError", "ConfigError", "KubeError", "Stalled", "Unreachable", "refusal"]
 
 
 class Unreachable(KubeError):

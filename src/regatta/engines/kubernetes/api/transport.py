@@ -1,4 +1,4 @@
-"""Requests to one API server: pooled connections, credentials, and failures by one name.
+"""Requests to one API server: pooled connections, credentials, and failures by our own names.
 
 Streams (watches, logs) live on connections of their own, so that no number of them keeps a write
 waiting.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -17,13 +16,12 @@ import msgspec
 from regatta import __version__
 from regatta.engines.kubernetes.access.config import ClusterAccess
 from regatta.engines.kubernetes.access.credentials import Credential
-from regatta.engines.kubernetes.api.errors import Stalled, Unreachable
+from regatta.engines.kubernetes.api.errors import ConfigError, KubeError, Stalled, Unreachable
 from regatta.http.dial import Dialler
+from regatta.http.errors import Broken, EncryptedKey, HttpError, Misconfigured, Untrusted
+from regatta.http.pool import Pool
 from regatta.http.tls import TlsContexts
 from regatta.http.wire import Connection, Head
-
-#: What a broken connection may look like. `TimeoutError` is an OSError too, and caught before it.
-_BROKEN = (OSError, EOFError, asyncio.LimitOverrunError)
 
 
 class TransportSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +67,8 @@ class Streamed:
                     return
                 except TimeoutError:
                     raise Stalled(f"nothing came for {self._silence:g} s") from None
-                except _BROKEN as broken:
-                    raise Unreachable(f"the connection broke: {_said(broken)}") from broken
+                except HttpError as failed:
+                    raise _translated(failed, "the connection") from failed
                 yield part
 
     async def whole(self) -> bytes:
@@ -84,8 +82,8 @@ class Transport:
         self._dialler = Dialler(
             access.server, proxy=access.proxy, server_name=access.trust.server_name
         )
-        self._tls = TlsContexts(access.trust) if self._dialler.secure else None
-        self._idle: list[Connection] = []
+        self._tls = TlsContexts() if self._dialler.secure else None
+        self._pool = Pool(self._dialler, idle_seconds=settings.idle_seconds)
         self._streams: set[Connection] = set()
         self._slots = asyncio.Semaphore(settings.connections)
         self._fixed = [
@@ -117,12 +115,10 @@ class Transport:
                 request.method, self._target(request), headers, request.body
             )
             body = await connection.body(head)
-        except TimeoutError:  # Ours, on its way out.
-            raise
-        except _BROKEN as broken:
-            raise Unreachable(f"the connection to {self.server} broke: {_said(broken)}") from broken
+        except HttpError as failed:
+            raise _translated(failed, f"the connection to {self.server}") from failed
         finally:
-            self._give_back(connection)
+            self._pool.give_back(connection)
         return head, body
 
     @asynccontextmanager
@@ -142,10 +138,8 @@ class Transport:
                     )
             except TimeoutError:
                 raise Unreachable(f"no answer from {self.server} within {seconds:g} s") from None
-            except _BROKEN as broken:
-                raise Unreachable(
-                    f"the connection to {self.server} broke: {_said(broken)}"
-                ) from broken
+            except HttpError as failed:
+                raise _translated(failed, f"the connection to {self.server}") from failed
             yield Streamed(head, connection, silence)
         finally:
             if connection is not None:
@@ -153,10 +147,9 @@ class Transport:
                 connection.close()
 
     async def close(self) -> None:
-        for connection in [*self._idle, *self._streams]:
-            connection.close()
-        self._idle.clear()
-        self._streams.clear()
+        self._pool.close()
+        while self._streams:
+            self._streams.pop().close()
         await asyncio.sleep(0)  # Aborted sockets are closed by the loop's next turn.
 
     async def _connection(
@@ -164,11 +157,13 @@ class Transport:
     ) -> tuple[Connection, list[tuple[str, str]]]:
         credential = await self._access.credentials.current()
         context = self._context(credential)
-        connection = self._take(context) if pooled else None
+        connection = self._pool.waiting(context) if pooled else None
         if connection is None:
             try:
                 async with asyncio.timeout(self._settings.connect_seconds):
                     connection = await self._dialler.dial(context)
+            except HttpError as failed:
+                raise _translated(failed, f"the connection to {self.server}") from failed
             except TimeoutError:
                 raise Unreachable(
                     f"{self.server} did not take a connection within "
@@ -180,31 +175,34 @@ class Transport:
         return connection, headers
 
     def _context(self, credential: Credential) -> ssl.SSLContext | None:
-        return self._tls.current(credential.certificate) if self._tls else None
-
-    def _take(self, context: ssl.SSLContext | None) -> Connection | None:
-        """The connection that was used last: the others may then grow old and go."""
-        now = time.monotonic()
-        while self._idle:
-            connection = self._idle.pop()
-            fresh = now - connection.idle_since < self._settings.idle_seconds
-            if fresh and connection.usable and connection.context is context:
-                return connection
-            connection.close()
-        return None
-
-    def _give_back(self, connection: Connection) -> None:
-        if connection.usable:
-            connection.idle_since = time.monotonic()
-            self._idle.append(connection)
-        else:
-            connection.close()
+        if self._tls is None:
+            return None
+        try:
+            return self._tls.current(self._access.trust.current(), credential.certificate)
+        except HttpError as failed:
+            raise _translated(failed, "TLS") from failed
 
     def _target(self, request: Request) -> str:
         return self._dialler.prefix + request.target
 
 
-def _said(broken: Exception) -> str:
-    if isinstance(broken, EOFError):
-        return "the other side closed it"
-    return str(broken) or type(broken).__name__
+def _translated(failed: HttpError, what: str) -> KubeError:
+    """What HTTP says, in this package's words. `what` is that which broke, if it did."""
+    match failed:
+        case EncryptedKey():
+            return ConfigError(
+                "the client key is encrypted; Kubernetes' configuration has no place for its "
+                "password: store it decrypted or use an exec plugin"
+            )
+        case Misconfigured():
+            return ConfigError(str(failed))
+        case Untrusted():
+            return Unreachable(
+                f"the certificate of {failed.authority} is not one that the cluster's "
+                f"configuration trusts ({failed.why}); check certificate-authority and "
+                "tls-server-name"
+            )
+        case Broken():
+            return Unreachable(f"{what} broke: {failed}")
+        case _:
+            return Unreachable(str(failed))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -44,7 +46,7 @@ class Tunnel:
             return None
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         host, _, port = head.split(" ")[1].rpartition(":")
-        return host, int(port)
+        return host.strip("[]"), int(port)
 
     async def _socks(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -52,8 +54,8 @@ class Tunnel:
         await reader.readexactly((await reader.readexactly(1))[0])
         writer.write(b"\x05\x00")
         kind = (await reader.readexactly(4))[3]
-        if kind == 1:
-            host = ".".join(map(str, await reader.readexactly(4)))
+        if size := {1: 4, 4: 16}.get(kind):
+            host = str(ipaddress.ip_address(await reader.readexactly(size)))
         else:
             host = (await reader.readexactly((await reader.readexactly(1))[0])).decode()
         port = int.from_bytes(await reader.readexactly(2), "big")
@@ -70,9 +72,11 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def a_tunnel(password: str = "") -> AsyncIterator[Tunnel]:
+async def a_tunnel(
+    password: str = "", *, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Tunnel]:
     tunnel = Tunnel(password)
-    server = await asyncio.start_server(tunnel._serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(tunnel._serve, "127.0.0.1", 0, ssl=tls)
     tunnel.port = server.sockets[0].getsockname()[1]
     try:
         yield tunnel

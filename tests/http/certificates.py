@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -42,3 +43,13 @@ class Authority:
 
 def _openssl(*arguments: str | Path) -> None:
     subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+def served(pair: Pair, clients_of: Authority | None = None) -> ssl.SSLContext:
+    """What a server with this certificate uses. With an authority, it asks clients for theirs."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    if clients_of is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients_of.certificate)
+    return context
