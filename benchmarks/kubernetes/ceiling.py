@@ -30,7 +30,7 @@ from benchmarks.measure import ROOT, Row, processor_seconds
 from regatta.controller.plan import Instant
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes.objects.children import Found, children
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.kubernetes.operator.job_reader import JobReader
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from regatta.http.dial import Dialler
-from regatta.http.errors import CannotConnect, Misconfigured
+from regatta.http.failures import CannotConnect, Misconfigured
 from regatta.http.tls import TlsContexts
 from tests.engines.kubernetes.loops import eventually, in_a_loop
 from tests.http.peer import OK, Talk, a_peer, answering

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regatta.http.dial import Dialler
-from regatta.http.errors import Broken, NotHttp
+from regatta.http.failures import Broken, NotHttp
 from regatta.http.framing import MOST_LINE
 from regatta.http.stream import BUFFER
 from tests.engines.kubernetes.loops import in_a_loop

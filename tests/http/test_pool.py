@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from regatta.http.dial import Dialler
-from regatta.http.errors import CannotConnect, HttpError
+from regatta.http.failures import CannotConnect, HttpError
 from regatta.http.pool import Pool
 from regatta.http.wire import Connection
 from tests.engines.kubernetes.loops import eventually, in_a_loop

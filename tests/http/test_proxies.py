@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regatta.http.errors import Misconfigured
+from regatta.http.failures import Misconfigured
 from regatta.http.proxies import checked, proxy_for
 
 LAB = "https://api.lab.example:6443"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regatta.http.dial import Dialler
-from regatta.http.errors import Broken, EncryptedKey, HttpError, Misconfigured, Untrusted
+from regatta.http.failures import Broken, EncryptedKey, HttpError, Misconfigured, Untrusted
 from regatta.http.tls import ClientCertificate, TlsContexts, Trust
 from tests.engines.kubernetes.loops import in_a_loop
 from tests.http.certificates import Authority, Pair, served

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regatta.http.dial import Dialler
-from regatta.http.errors import CannotConnect, Untrusted
+from regatta.http.failures import CannotConnect, Untrusted
 from regatta.http.tls import TlsContexts, Trust
 from tests.engines.kubernetes.loops import eventually, in_a_loop
 from tests.http.certificates import Authority, served

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from regatta.http.dial import Dialler
-from regatta.http.errors import Broken, HttpError, NotHttp
+from regatta.http.failures import Broken, HttpError, NotHttp
 from regatta.http.wire import MOST_HEAD, Connection, Head
 from tests.engines.kubernetes.loops import eventually, in_a_loop
 from tests.http.peer import OK, Peer, Script, Talk, a_peer, answering, half_close, hang_up

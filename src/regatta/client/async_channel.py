@@ -26,7 +26,7 @@ from regatta.client.channel import (
 from regatta.client.event_stream import EventReader, ServerEvent
 from regatta.client.whereabouts import Place, Whereabouts
 from regatta.http.dial import Dialler
-from regatta.http.errors import HttpError
+from regatta.http.failures import HttpError
 from regatta.http.wire import Connection, Head
 
 

@@ -1,0 +1,1 @@
+"""Whoever runs jobs: one contract, two engines, and what they do alike."""

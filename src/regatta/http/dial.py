@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from urllib.parse import urlsplit
 
-from regatta.http.errors import CannotConnect, HttpError, Misconfigured, Untrusted
+from regatta.http.failures import CannotConnect, HttpError, Misconfigured, Untrusted
 from regatta.http.stream import Stream
 from regatta.http.tunnels import ask_connect, ask_socks
 from regatta.http.wire import Connection

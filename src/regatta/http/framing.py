@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from regatta.http.errors import Broken, NotHttp
+from regatta.http.failures import Broken, NotHttp
 from regatta.http.stream import BUFFER, Stream
 
 #: The most that the line before a chunk, or a trailer, may take.

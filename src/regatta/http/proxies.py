@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from regatta.http.errors import Misconfigured
+from regatta.http.failures import Misconfigured
 
 SCHEMES = ("http", "https", "socks5", "socks5h")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 
-from regatta.http.errors import Broken, NotHttp
+from regatta.http.failures import Broken, NotHttp
 
 #: Above this many buffered bytes the socket is not read until somebody wants more.
 BUFFER = 1 << 20

@@ -7,7 +7,7 @@ import ssl
 import tempfile
 from typing import NamedTuple
 
-from regatta.http.errors import EncryptedKey, Misconfigured
+from regatta.http.failures import EncryptedKey, Misconfigured
 
 
 class Trust(NamedTuple):

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import NamedTuple
 
-from regatta.http.errors import NotHttp
+from regatta.http.failures import NotHttp
 from regatta.http.framing import Chunks, KnownLength, UntilClosed
 from regatta.http.stream import Stream
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.models import Bare, Pod
 from regatta.engines.kubernetes.api.resources import (
     CONFIG_MAPS,

@@ -16,7 +16,7 @@ import yaml
 
 from regatta.engines.kubernetes.access.config import load_access
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError, Unreachable
+from regatta.engines.kubernetes.api.kube_errors import ApiError, Unreachable
 from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, Resource
 from regatta.engines.kubernetes.api.transport import TransportSettings

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from regatta.engines.kubernetes.api.errors import KubeError, Unreachable
+from regatta.engines.kubernetes.api.kube_errors import KubeError, Unreachable
 from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, Resource
 from regatta.engines.kubernetes.cache import shared

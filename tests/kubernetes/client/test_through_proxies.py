@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.kubernetes.api.errors import Unreachable
+from regatta.engines.kubernetes.api.kube_errors import Unreachable
 from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import NAMESPACES
 from tests.engines.kubernetes.loops import in_a_loop

@@ -28,7 +28,7 @@ import yaml
 
 from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
 from regatta.http.dial import Dialler
-from regatta.http.errors import HttpError
+from regatta.http.failures import HttpError
 from regatta.http.tls import TlsContexts
 from regatta.http.wire import Connection, Head
 from tests.kubernetes.faults.rules import (

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 from regatta.http.dial import Dialler
-from regatta.http.errors import HttpError
+from regatta.http.failures import HttpError
 from tests.kubernetes.faults.proxy import FaultProxy
 
 NOWHERE = """

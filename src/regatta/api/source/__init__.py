@@ -1,0 +1,1 @@
+"""Text becomes documents, with the line of every value."""

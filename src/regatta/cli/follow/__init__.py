@@ -1,0 +1,1 @@
+"""Staying with a job."""

@@ -1,0 +1,1 @@
+"""What a person reads: tables, pages, colours, errors in words."""

@@ -87,7 +87,7 @@ def command(
     Jobs go on running while no operator does; nothing new is started for them meanwhile.
     """
     from regatta.engines.kubernetes.access.config import load_access
-    from regatta.engines.kubernetes.api.errors import ConfigError
+    from regatta.engines.kubernetes.api.kube_errors import ConfigError
     from regatta.engines.kubernetes.operator.json_logging import log_as_json
     from regatta.engines.kubernetes.operator.launch import run_operator
     from regatta.engines.kubernetes.operator.operator import OperatorSettings

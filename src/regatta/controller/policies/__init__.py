@@ -1,0 +1,1 @@
+"""One module per policy; `reconcile` is their table of contents."""

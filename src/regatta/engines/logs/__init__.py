@@ -1,0 +1,1 @@
+"""Which lines of a log somebody asked for, and where they were: the same on every engine."""

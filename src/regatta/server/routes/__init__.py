@@ -1,0 +1,1 @@
+"""Each route is one call of the engine."""

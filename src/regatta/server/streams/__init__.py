@@ -1,0 +1,1 @@
+"""An engine's streams as server-sent events."""

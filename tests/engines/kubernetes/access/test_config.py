@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from regatta.engines.kubernetes.access.config import load_access
+from regatta.engines.kubernetes.access.config_errors import ConfigError
 from regatta.engines.kubernetes.access.credentials import ConfiguredCredentials
-from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.engines.kubernetes.access.fresh_file import FreshFile
 from regatta.http.tls import ClientCertificate
 from tests.engines.kubernetes.loops import in_a_loop

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from regatta.engines.kubernetes.access.config import load_access
+from regatta.engines.kubernetes.access.config_errors import ConfigError
 from regatta.engines.kubernetes.access.credentials import Credentials
-from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.engines.kubernetes.access.exec_plugin import ExecCredentials, ExecSpec
 from regatta.http.tls import ClientCertificate
 from tests.engines.kubernetes.access.test_config import with_user, written

@@ -13,7 +13,7 @@ from regatta.controller.policies.attempts import fingerprint
 from regatta.controller.policies.wrong_spec import NO_SPEC
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.kubernetes.operator.job_reader import JobReader
 from regatta.engines.kubernetes.operator.reconciler import wall_clock
 

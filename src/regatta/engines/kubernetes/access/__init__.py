@@ -1,0 +1,1 @@
+"""Where a cluster is, and who we are to it."""

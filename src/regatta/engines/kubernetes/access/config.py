@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from regatta.engines.kubernetes.access.config_errors import ConfigError
 from regatta.engines.kubernetes.access.credentials import (
     ConfiguredCredentials,
     Credentials,
     Headers,
     basic,
 )
-from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.engines.kubernetes.access.exec_plugin import GROUP, ExecCredentials, ExecSpec
 from regatta.engines.kubernetes.access.fresh_file import FRESH_SECONDS, FreshFile, content
 from regatta.engines.kubernetes.access.kubeconfig import Cluster, Exec, User, read_kubeconfigs
-from regatta.http.errors import Misconfigured
+from regatta.http.failures import Misconfigured
 from regatta.http.proxies import checked, proxy_for
 from regatta.http.tls import Trust
 

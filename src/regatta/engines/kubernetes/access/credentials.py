@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from regatta.engines.kubernetes.access.errors import ConfigError
+from regatta.engines.kubernetes.access.config_errors import ConfigError
 from regatta.engines.kubernetes.access.fresh_file import FreshFile, content
 from regatta.http.tls import ClientCertificate
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
+from regatta.engines.kubernetes.access.config_errors import ConfigError
 from regatta.engines.kubernetes.access.credentials import Credential, Headers, bearer
-from regatta.engines.kubernetes.access.errors import ConfigError
 from regatta.http.tls import ClientCertificate
 
 GROUP = "client.authentication.k8s.io"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from regatta.engines.kubernetes.access.errors import ConfigError
+from regatta.engines.kubernetes.access.config_errors import ConfigError
 
 #: Rotated tokens and certificates are noticed within this many seconds.
 FRESH_SECONDS = 60.0

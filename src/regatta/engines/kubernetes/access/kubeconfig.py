@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from regatta.engines.kubernetes.access.errors import ConfigError
+from regatta.engines.kubernetes.access.config_errors import ConfigError
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):

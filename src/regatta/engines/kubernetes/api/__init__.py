@@ -1,0 +1,1 @@
+"""The Kubernetes API, for any resource. Knows no job."""

@@ -17,8 +17,8 @@ import msgspec
 
 from regatta.engines.kubernetes.access.config import ClusterAccess
 from regatta.engines.kubernetes.api.answers import Answer, Listing, Page, decoder_of
-from regatta.engines.kubernetes.api.errors import ApiError, Unreachable
 from regatta.engines.kubernetes.api.exchange import CallObserver, ClientSettings, Exchange
+from regatta.engines.kubernetes.api.kube_errors import ApiError, Unreachable
 from regatta.engines.kubernetes.api.resources import PODS, Resource
 from regatta.engines.kubernetes.api.transport import Request, Transport
 

@@ -15,7 +15,7 @@ from contextlib import aclosing, asynccontextmanager
 import msgspec
 
 from regatta.engines.kubernetes.api.answers import Answer
-from regatta.engines.kubernetes.api.errors import ApiError, Unreachable, refusal
+from regatta.engines.kubernetes.api.kube_errors import ApiError, Unreachable, refusal
 from regatta.engines.kubernetes.api.transport import Request, Transport, TransportSettings
 from regatta.http.wire import Head
 

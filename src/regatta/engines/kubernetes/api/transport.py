@@ -16,9 +16,9 @@ import msgspec
 from regatta import __version__
 from regatta.engines.kubernetes.access.config import ClusterAccess
 from regatta.engines.kubernetes.access.credentials import Credential
-from regatta.engines.kubernetes.api.errors import ConfigError, KubeError, Stalled, Unreachable
+from regatta.engines.kubernetes.api.kube_errors import ConfigError, KubeError, Stalled, Unreachable
 from regatta.http.dial import Dialler
-from regatta.http.errors import Broken, EncryptedKey, HttpError, Misconfigured, Untrusted
+from regatta.http.failures import Broken, EncryptedKey, HttpError, Misconfigured, Untrusted
 from regatta.http.pool import Pool
 from regatta.http.tls import TlsContexts
 from regatta.http.wire import Connection, Head

@@ -26,7 +26,7 @@ import msgspec
 from regatta.engines.kubernetes.api.answers import decoder_of
 from regatta.engines.kubernetes.api.backoff import Backoff
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError, KubeError, Stalled, refusal
+from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError, Stalled, refusal
 from regatta.engines.kubernetes.api.models import Bare, KubeObject
 from regatta.engines.kubernetes.api.resources import Resource
 from regatta.engines.kubernetes.cache.index import Indexer, Store

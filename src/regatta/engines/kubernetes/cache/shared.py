@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import KubeError, Unreachable
+from regatta.engines.kubernetes.api.kube_errors import KubeError, Unreachable
 from regatta.engines.kubernetes.api.models import KubeObject
 from regatta.engines.kubernetes.api.resources import Resource
 from regatta.engines.kubernetes.cache.index import Indexer

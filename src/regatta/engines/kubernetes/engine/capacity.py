@@ -16,7 +16,7 @@ from regatta.engines.base import Capacity, NodeView, ReplicaUse
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.answers import Page
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import NODES, PODS
 from regatta.engines.kubernetes.objects import podstate
 

@@ -34,20 +34,21 @@ from regatta.engines.base import (
 from regatta.engines.blocking import Blocking, in_loop_thread
 from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
 from regatta.engines.kubernetes.api.client import ClientSettings, KubeClient
-from regatta.engines.kubernetes.api.errors import ConfigError, KubeError
 from regatta.engines.kubernetes.api.exchange import CallObserver
+from regatta.engines.kubernetes.api.kube_errors import ConfigError, KubeError
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.cache.shared import SharedInformers
-from regatta.engines.kubernetes.engine import capacity, events, job_logs, patches, watch
+from regatta.engines.kubernetes.engine import capacity, events, patches, watch
 from regatta.engines.kubernetes.engine.followed import FollowedPods
 from regatta.engines.kubernetes.engine.jobs import find_document, get_document, get_job, read_job
-from regatta.engines.kubernetes.engine.log_follower import Follower
+from regatta.engines.kubernetes.engine.logs import job_logs
+from regatta.engines.kubernetes.engine.logs.follower import Follower
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
 from regatta.engines.kubernetes.engine.refusals import explained
 from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.

@@ -16,10 +16,9 @@ from regatta.api.job import Job
 from regatta.api.stored import read_what_fits
 from regatta.controller.changes import no_such_job
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS
-from regatta.engines.kubernetes.objects.documents import JobDocument
-from regatta.engines.kubernetes.objects.stored import job_metadata, read_status
+from regatta.engines.kubernetes.objects.job_document import JobDocument, job_metadata, read_status
 
 
 def read_job(found: JobDocument | bytes) -> Job:

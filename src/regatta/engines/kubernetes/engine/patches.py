@@ -9,7 +9,7 @@ from regatta.api.job import Job, Mode
 from regatta.controller.changes import scaled, stopped, suspended
 from regatta.controller.world import PodPhase
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.engine.jobs import get_job, read_job, until_gone
 from regatta.engines.kubernetes.engine.pod_views import list_pods

@@ -16,7 +16,7 @@ from regatta.api.errors import (
 )
 from regatta.api.problems import Problem
 from regatta.engines.kubernetes.access.config import ClusterAccess
-from regatta.engines.kubernetes.api.errors import ApiError, ConfigError, KubeError, Unreachable
+from regatta.engines.kubernetes.api.kube_errors import ApiError, ConfigError, KubeError, Unreachable
 
 INSTALL = "kubectl apply -f deploy/v1/crd.yaml -f deploy/v1/operator.yaml"
 

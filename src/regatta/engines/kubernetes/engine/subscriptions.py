@@ -17,7 +17,7 @@ from regatta.api.job import KIND, Job
 from regatta.controller import labels
 from regatta.engines.base import Lost
 from regatta.engines.kubernetes.api import models
-from regatta.engines.kubernetes.api.errors import ApiError, Unreachable
+from regatta.engines.kubernetes.api.kube_errors import ApiError, Unreachable
 from regatta.engines.kubernetes.api.models import KubeObject
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.cache.index import by_controller
@@ -31,7 +31,7 @@ from regatta.engines.kubernetes.cache.shared import (
 )
 from regatta.engines.kubernetes.engine.events import ABOUT_JOBS, ABOUT_PODS, Event
 from regatta.engines.kubernetes.engine.pod_views import selector_of
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 
 T = TypeVar("T", bound=KubeObject)
 

@@ -13,7 +13,7 @@ from regatta.engines.kubernetes.cache.unread import Unread
 from regatta.engines.kubernetes.engine.events import Event, Story, in_order, job_event
 from regatta.engines.kubernetes.engine.jobs import read_job
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions, Troubles
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 
 #: How often trouble is looked for while nothing comes.
 GLANCE_SECONDS = 0.5

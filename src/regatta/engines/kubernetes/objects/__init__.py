@@ -1,0 +1,1 @@
+"""Cluster objects as the brain's children, and back."""

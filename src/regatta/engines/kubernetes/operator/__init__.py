@@ -1,0 +1,1 @@
+"""What `regatta operator` runs: it looks after the jobs of a cluster."""

@@ -17,11 +17,11 @@ from regatta.controller import labels
 from regatta.controller.memory import only_shows
 from regatta.controller.plan import ChildRef, Event, Instant, Plan, Regroup
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import Informer
 from regatta.engines.kubernetes.objects.annotations import RELEASED, STOPPED
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.kubernetes.operator.caches import Caches
 from regatta.engines.kubernetes.operator.create import Creator, Outcome, Wanted
 from regatta.engines.kubernetes.operator.event_recorder import EventRecorder, Involved

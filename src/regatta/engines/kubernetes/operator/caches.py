@@ -20,7 +20,7 @@ from regatta.controller.world import Gangs, PodGroup
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.backoff import Backoff
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import KubeError
+from regatta.engines.kubernetes.api.kube_errors import KubeError
 from regatta.engines.kubernetes.api.resources import (
     CONFIG_MAPS,
     ENDPOINT_SLICES,
@@ -33,8 +33,8 @@ from regatta.engines.kubernetes.cache.index import by_controller, by_label
 from regatta.engines.kubernetes.cache.informer import Informer, InformerSettings
 from regatta.engines.kubernetes.objects.annotations import RELEASED, STOPPED
 from regatta.engines.kubernetes.objects.children import Found, names_needed, owning_jobs
-from regatta.engines.kubernetes.objects.documents import JobDocument
 from regatta.engines.kubernetes.objects.gangs import RESOURCES, observe_groups
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 
 OWNER = "owner"
 JOB = "job"

@@ -15,7 +15,7 @@ import msgspec
 from regatta.api.job import Job
 from regatta.controller import labels
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.models import Bare, KubeObject, Metadata
 from regatta.engines.kubernetes.api.resources import PODS
 from regatta.engines.kubernetes.cache.informer import Informer

@@ -19,7 +19,7 @@ import msgspec
 from regatta.api.job import API_VERSION, KIND
 from regatta.controller.plan import Event
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError, KubeError
+from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError
 from regatta.engines.kubernetes.api.resources import EVENTS
 
 COMPONENT = "paddlejob-controller"

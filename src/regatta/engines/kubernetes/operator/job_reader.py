@@ -18,8 +18,7 @@ from regatta.api.job import API_VERSION, KIND, Job, JobSpec, JobStatus, document
 from regatta.api.stored import read_run_policy, read_spec
 from regatta.controller import labels
 from regatta.controller.policies.wrong_spec import WrongSpec, spec_in_force, was_found_right
-from regatta.engines.kubernetes.objects.documents import JobDocument
-from regatta.engines.kubernetes.objects.stored import job_metadata, read_status
+from regatta.engines.kubernetes.objects.job_document import JobDocument, job_metadata, read_status
 
 #: Reasons that this engine writes and the brain does not know: taken off before it looks.
 CREATE_REFUSED = "CreateRefused"

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError, KubeError
+from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError
 from regatta.engines.kubernetes.api.resources import LEASES
 
 _log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ import msgspec
 
 from regatta.engines.kubernetes.access.config import ClusterAccess
 from regatta.engines.kubernetes.api.client import ClientSettings, KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError, KubeError
+from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError
 from regatta.engines.kubernetes.api.resources import SERVICES
 from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.operator.apply import Applier

@@ -15,12 +15,12 @@ from regatta.api.job import Job
 from regatta.controller.plan import Instant, Plan
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError
+from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, PADDLE_JOBS, PODS
 from regatta.engines.kubernetes.objects import takeover
 from regatta.engines.kubernetes.objects.children import Found, children
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.kubernetes.operator.apply import Applier
 from regatta.engines.kubernetes.operator.caches import Caches
 from regatta.engines.kubernetes.operator.job_memory import STRANGER_SECONDS, JobMemory, Stranger

@@ -1,0 +1,1 @@
+"""What replicas printed, as it lies on the disk."""

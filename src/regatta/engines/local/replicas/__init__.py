@@ -1,0 +1,1 @@
+"""From a pod to the processes that play it."""

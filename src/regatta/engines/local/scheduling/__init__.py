@@ -1,0 +1,1 @@
+"""Which gangs start now, who holds what, and which addresses and ports are whose."""

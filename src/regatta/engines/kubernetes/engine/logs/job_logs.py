@@ -12,18 +12,18 @@ from regatta.controller.observe import pod_name, size_in_effect
 from regatta.engines.base import LogBatch, LogQuery, LogUpdate, Remark
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError
-from regatta.engines.kubernetes.engine.log_lines import Unreadable, read_lines
-from regatta.engines.kubernetes.engine.log_place import (
+from regatta.engines.kubernetes.api.kube_errors import ApiError
+from regatta.engines.kubernetes.engine.logs.log_lines import Unreadable, read_lines
+from regatta.engines.kubernetes.engine.logs.log_place import (
     ONLY_THE_TAIL,
     Place,
     Position,
     Read,
     in_order_of_time,
 )
+from regatta.engines.kubernetes.engine.logs.sieve import Sieve, sieve_for
 from regatta.engines.kubernetes.engine.pod_views import NOTHING_ELSE, list_pods
 from regatta.engines.kubernetes.engine.refusals import plain_words
-from regatta.engines.kubernetes.engine.sieve import Sieve, sieve_for
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.children import observe_pod
 from regatta.engines.logs.selection import BATCH, check_role, is_chosen

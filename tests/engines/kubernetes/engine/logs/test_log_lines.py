@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from regatta.engines.base import LogLine
-from regatta.engines.kubernetes.engine.log_lines import Unreadable, read_lines
+from regatta.engines.kubernetes.engine.logs.log_lines import Unreadable, read_lines
 from regatta.engines.logs.selection import LONGEST_LINE
 
 TIMES = {

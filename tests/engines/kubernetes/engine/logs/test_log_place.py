@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from regatta.api.errors import BadRequest
 from regatta.engines.base import LogLine
-from regatta.engines.kubernetes.engine.log_place import Place, Position, Read, in_order_of_time
+from regatta.engines.kubernetes.engine.logs.log_place import Place, Position, Read, in_order_of_time
 
 
 def at(moment: float, text: str = "") -> LogLine:

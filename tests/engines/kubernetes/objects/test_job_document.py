@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 
 from regatta.engines.kubernetes.api.answers import decoder_of
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 
 
 def test_a_job_that_makes_no_sense_is_kept_as_it_stands() -> None:

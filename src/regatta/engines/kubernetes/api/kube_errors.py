@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from regatta.engines.kubernetes.access.errors import ConfigError, KubeError
+from regatta.engines.kubernetes.access.config_errors import ConfigError, KubeError
 
 __all__ = ["ApiError", "ConfigError", "KubeError", "Stalled", "Unreachable", "refusal"]
 

@@ -20,25 +20,25 @@ from regatta.api.job import Job
 from regatta.engines.base import Gone, JobUpdate, LogBatch, LogQuery, Remark
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.engine.job_logs import (
+from regatta.engines.kubernetes.engine.jobs import read_job
+from regatta.engines.kubernetes.engine.logs.job_logs import (
     has_started,
     listed,
     lost_logs,
     replica_of,
     restarts_of,
 )
-from regatta.engines.kubernetes.engine.jobs import read_job
-from regatta.engines.kubernetes.engine.log_place import (
+from regatta.engines.kubernetes.engine.logs.log_place import (
     ONLY_THE_TAIL,
     Position,
     Read,
     in_order_of_time,
 )
-from regatta.engines.kubernetes.engine.pod_log import QUIET_SECONDS, Arrived, PodLog
+from regatta.engines.kubernetes.engine.logs.pod_log import QUIET_SECONDS, Arrived, PodLog
+from regatta.engines.kubernetes.engine.logs.sieve import sieve_for
 from regatta.engines.kubernetes.engine.pod_views import main_first
-from regatta.engines.kubernetes.engine.sieve import sieve_for
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions, Troubles
-from regatta.engines.kubernetes.objects.documents import JobDocument
+from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.logs.selection import check_role, is_chosen
 
 #: Each needs a connection, and a process may have about a thousand.

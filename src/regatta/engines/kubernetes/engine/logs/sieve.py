@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from regatta.engines.base import LogQuery
-from regatta.engines.kubernetes.engine.log_place import Read, to_the_second
+from regatta.engines.kubernetes.engine.logs.log_place import Read, to_the_second
 from regatta.engines.logs.selection import LineFilter
 
 

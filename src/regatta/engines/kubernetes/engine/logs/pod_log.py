@@ -11,16 +11,16 @@ from contextlib import aclosing
 from regatta.api.errors import RegattaError
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
-from regatta.engines.kubernetes.api.errors import ApiError, KubeError, Unreachable
-from regatta.engines.kubernetes.engine.job_logs import (
+from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError, Unreachable
+from regatta.engines.kubernetes.engine.logs.job_logs import (
     end_of_last_run,
     has_started,
     one_run,
     restarts_of,
 )
-from regatta.engines.kubernetes.engine.log_lines import Unreadable, read_lines
-from regatta.engines.kubernetes.engine.log_place import ONLY_THE_TAIL, Place, Position, Read
-from regatta.engines.kubernetes.engine.sieve import Sieve
+from regatta.engines.kubernetes.engine.logs.log_lines import Unreadable, read_lines
+from regatta.engines.kubernetes.engine.logs.log_place import ONLY_THE_TAIL, Place, Position, Read
+from regatta.engines.kubernetes.engine.logs.sieve import Sieve
 from regatta.engines.kubernetes.objects import podstate
 
 #: A pod that runs on after the job's end is left when it has been silent for this long.

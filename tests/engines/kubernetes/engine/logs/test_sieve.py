@@ -9,8 +9,8 @@ import pytest
 
 from regatta.api.errors import PatternTooSlow
 from regatta.engines.base import LogLine, LogQuery
-from regatta.engines.kubernetes.engine.log_place import Position, Read
-from regatta.engines.kubernetes.engine.sieve import sieve_for
+from regatta.engines.kubernetes.engine.logs.log_place import Position, Read
+from regatta.engines.kubernetes.engine.logs.sieve import sieve_for
 from regatta.engines.logs import matcher
 from tests.engines.kubernetes.loops import in_a_loop
 
