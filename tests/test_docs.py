@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from regatta.api import errors
 from regatta.api.job import (
     CONDITION_TYPES,
     Completion,
@@ -23,6 +24,11 @@ from regatta.controller import environment
 from regatta.controller.environment import Place
 
 ROOT = Path(__file__).parents[1]
+ERROR_CODES = {
+    kind.code
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.RegattaError)
+} - {errors.RegattaError.code}
 PAGES = sorted(
     page
     for page in ROOT.rglob("*.md")
@@ -56,6 +62,11 @@ def _variables(mode: Mode) -> set[str]:
 @pytest.mark.parametrize("word", [*CONDITION_TYPES, *map(str, Phase)])
 def test_every_phase_and_condition_is_explained(word: str) -> None:
     assert f"`{word}`" in the("status.md")
+
+
+def test_every_error_code_is_explained() -> None:
+    page = the("rest.md")
+    assert [code for code in sorted(ERROR_CODES) if f"`{code}`" not in page] == []
 
 
 def test_every_verb_and_option_is_explained() -> None:
