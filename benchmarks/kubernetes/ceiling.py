@@ -54,7 +54,7 @@ def measure(jobs: int, shape: Shape, rounds: int) -> list[Row]:
         operator = regatta.start(plane)
 
         def ours(name: str, *, paused: bool) -> Side:
-            return _operator(plane, audit, regatta, operator, jobs, shape, name, paused=paused)
+            return operator_side(plane, audit, regatta, operator, jobs, shape, name, paused=paused)
 
         sides: list[tuple[str, list[Side], Callable[[str], Side]]] = [
             ("jobs waiting", waiting, lambda name: ours(name, paused=True)),
@@ -109,7 +109,7 @@ class _Used:
         return (self._sum() - self._before) * 1000 / pods
 
 
-def _operator(
+def operator_side(
     plane: ControlPlane,
     audit: AuditLog,
     regatta: Regatta,

@@ -79,8 +79,10 @@ class Regatta(Contender):
     name = "regatta"
     title = "Regatta"
 
-    def __init__(self) -> None:
+    def __init__(self, program: str = REGATTA) -> None:
+        """`program`: another release's `regatta`, to be measured beside this one."""
         self.port = 0
+        self._program = program
 
     def install(self, plane: ControlPlane) -> None:
         self._serve(plane, [ROOT / "deploy" / "v1" / "crd.yaml"])
@@ -90,7 +92,7 @@ class Regatta(Contender):
         address = f"127.0.0.1:{self.port}"
         return self._daemon(
             plane,
-            *(REGATTA, "operator", "--kubeconfig", plane.kubeconfig(self.name)),
+            *(self._program, "operator", "--kubeconfig", plane.kubeconfig(self.name)),
             *("--metrics-bind-address", address, "--health-probe-bind-address", address),
             *more,
         )

@@ -36,23 +36,23 @@ def measure(jobs: int, shape: Shape, quiet_seconds: float) -> list[Row]:
         plane.create_namespace(NAMESPACE)
         operator = regatta.start(plane)
         with Watch(plane, f"/api/v1/namespaces/{NAMESPACE}/pods") as seen:
-            _fill(plane, regatta, seen, range(jobs), shape)
+            fill(plane, regatta, seen, range(jobs), shape)
             written = _at_rest(plane, audit, regatta, quiet_seconds)
             synced, passed = [], []
             for number in range(RESTARTS):
                 operator.stop()
                 until_at_rest(plane)
-                operator, first, second = _restart(plane, regatta, jobs)
+                operator, first, second = restart(plane, regatta, jobs)
                 said = f"synced after {first:.2f} s, all jobs looked at after {second:.2f} s"
                 print(f"  restart {number + 1}, {pods} pods: {said}", file=sys.stderr, flush=True)
                 synced.append(first)
                 passed.append(second)
             small = weight(operator)
-            _fill(plane, regatta, seen, range(jobs, 2 * jobs), shape)
+            fill(plane, regatta, seen, range(jobs, 2 * jobs), shape)
             time.sleep(10)
             grown = weight(operator)
             operator.stop()
-            operator, *_ = _restart(plane, regatta, 2 * jobs)
+            operator, *_ = restart(plane, regatta, 2 * jobs)
             fresh = weight(operator)
             operator.stop()
     return [
@@ -78,7 +78,7 @@ def measure(jobs: int, shape: Shape, quiet_seconds: float) -> list[Row]:
     ]
 
 
-def _fill(plane: ControlPlane, regatta: Regatta, seen: Watch, numbers: range, shape: Shape) -> None:
+def fill(plane: ControlPlane, regatta: Regatta, seen: Watch, numbers: range, shape: Shape) -> None:
     began = submit(plane, regatta, NAMESPACE, [f"job-{number}" for number in numbers], shape)
     goal = numbers.stop * shape.pods
     ran = seen.until(lambda c: c["Running"] >= goal, f"{goal} pods running", 1200)
@@ -100,7 +100,7 @@ def weight(operator: Daemon) -> Weight:
     return Weight(operator.pid)
 
 
-def _restart(plane: ControlPlane, regatta: Regatta, jobs: int) -> tuple[Daemon, float, float]:
+def restart(plane: ControlPlane, regatta: Regatta, jobs: int) -> tuple[Daemon, float, float]:
     """Seconds from the start of the process until it is ready, and until its first pass is done."""
     began = time.perf_counter()
     operator = regatta.start(plane)
