@@ -43,19 +43,17 @@ def _by_namespace(thing: KubeObject) -> Iterable[str]:
     return (thing.metadata.namespace,)
 
 
-def _by_job_told_of(event: Event) -> Iterable[str]:
+def events_by_job(event: Event) -> Iterable[str]:
     """Under the uid of the job that it is about, or under every name that the job of that pod may
     have: a role's name may have dashes, too."""
     about = event.involved_object
     if about.kind == KIND:
         return (about.uid,)
-    *words, _, index = about.name.split("-")
-    if not index.isdecimal():
+    words = about.name.split("-")
+    if not words[-1].isdecimal():
         return ()
-    return tuple(
-        f"{event.metadata.namespace}/{'-'.join(words[:count])}"
-        for count in range(1, len(words) + 1)
-    )
+    names = ("-".join(words[:count]) for count in range(1, len(words) - 1))
+    return tuple(f"{event.metadata.namespace}/{name}" for name in names)
 
 
 _JOBS = Scope(PADDLE_JOBS, JobDocument, indexers=(("namespace", _by_namespace),))
@@ -69,7 +67,7 @@ _JOB_EVENTS = Scope(
     EVENTS,
     Event,
     field_selector=ABOUT_JOBS,
-    indexers=(("namespace", _by_namespace), ("job", _by_job_told_of)),
+    indexers=(("namespace", _by_namespace), ("job", events_by_job)),
 )
 _POD_EVENTS = replace(_JOB_EVENTS, field_selector=ABOUT_PODS)
 
