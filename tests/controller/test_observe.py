@@ -95,6 +95,11 @@ DONE: dict[str, tuple[Pod | None, RoleStatus, tuple[bool, bool, bool]]] = {
     "it runs": (a_pod("worker", 0), RoleStatus(), (False, False, False)),
     "it has succeeded": (ended("worker", 0), RoleStatus(), (True, False, False)),
     "it had, and its pod is gone": (None, RoleStatus(done=(0,)), (True, False, False)),
+    "it had, and its pod was seen before it went": (
+        None,
+        RoleStatus(done=(0,), refs=(Ref(name="j-worker-0"),)),
+        (True, False, False),
+    ),
     "it failed": (ended("worker", 0, 1), RoleStatus(), (False, True, False)),
     "we stopped it": (ended("worker", 0, 143, stopping=True), RoleStatus(), (False, False, False)),
     "we stopped it and it ended well": (

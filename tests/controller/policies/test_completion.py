@@ -14,6 +14,10 @@ HETER = a_job().with_ps(1).with_workers(1).with_heter(1)
 TASKS = a_job().with_task("a", 2).with_task("b", 1)
 FIRST = a_job().with_task("a", 2, Completion(min_succeeded=1)).with_task("b", 1)
 HARDY = a_job().with_task("a", 3, Completion(min_failed=2)).with_task("b", 1)
+BOTH = (
+    a_job().with_task("a", 2, Completion(min_failed=2)).with_task("b", 2, Completion(min_failed=2))
+)
+SERVERS = a_job().with_ps(2)
 ANY = a_job().with_task("a", 2, Completion(min_failed=-1)).with_task("b", 1)
 
 CASES: dict[str, tuple[JobBuilder, tuple[str, ...], tuple[str, ...], bool]] = {
@@ -29,6 +33,7 @@ CASES: dict[str, tuple[JobBuilder, tuple[str, ...], tuple[str, ...], bool]] = {
     "another role's success is not": (FIRST, ("j-b-0",), (), False),
     "a failure that is let pass": (HARDY, ("j-a-0", "j-a-1", "j-b-0"), ("j-a-2",), True),
     "more failures than are let pass": (HARDY, ("j-a-0", "j-b-0"), ("j-a-1", "j-a-2"), False),
+    "each role has its own failures": (BOTH, ("j-a-0", "j-b-0"), ("j-a-1", "j-b-1"), True),
     "any number of failures": (ANY, ("j-b-0",), ("j-a-0", "j-a-1"), True),
 }
 
@@ -49,7 +54,7 @@ def test_a_job_is_complete_when_its_goal_is_reached(
 
 
 def test_a_job_without_pods_has_reached_nothing() -> None:
-    for builder in (PS, TASKS):
+    for builder in (PS, SERVERS, TASKS):
         scene = a_scene(builder)
         assert not is_complete(scene.job, observe(scene.job, scene.children))
 
