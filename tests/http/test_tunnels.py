@@ -128,9 +128,7 @@ async def test_a_proxy_that_refuses_is_named_with_its_reason(which: str) -> None
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
 @in_a_loop
 async def test_no_proxy_at_all(scheme: str) -> None:
-    with pytest.raises(
-        CannotConnect, match=r"proxy 127.0.0.1:1: .*Connect call failed"
-    ):
+    with pytest.raises(CannotConnect, match=r"proxy 127.0.0.1:1: .*Connect call failed"):
         await through(f"{scheme}://127.0.0.1:1", "http://lab.example:80")
 
 

@@ -20,8 +20,8 @@ from regatta.engines.kubernetes.api.errors import ApiError, Unreachable
 from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, Resource
 from regatta.engines.kubernetes.api.transport import TransportSettings
-from tests.http.certificates import Authority
 from tests.engines.kubernetes.loops import in_a_loop
+from tests.http.certificates import Authority
 from tests.kubernetes.client.clients import a_config_map, connect
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.faults.proxy import FaultProxy

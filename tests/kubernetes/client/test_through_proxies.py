@@ -11,9 +11,9 @@ from regatta.engines.kubernetes.api.errors import Unreachable
 from regatta.engines.kubernetes.api.models import Bare
 from regatta.engines.kubernetes.api.resources import NAMESPACES
 from tests.engines.kubernetes.loops import in_a_loop
+from tests.http.tunnel import a_tunnel
 from tests.kubernetes.client.clients import connect
 from tests.kubernetes.client.test_client_faults import changed
-from tests.http.tunnel import a_tunnel
 from tests.kubernetes.controlplane.plane import ControlPlane
 
 
