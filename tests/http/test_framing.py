@@ -121,6 +121,7 @@ async def test_a_body_that_ends_with_the_connection_must_not_end_in_a_reset() ->
         b"+2\r\nab\r\n",
         b"f" * 17 + b"\r\n",
         b"2\r\nabc\r\n0\r\n\r\n",
+        b"2\r\nabXX0\r\n\r\n",
         b"2\nab\r\n0\r\n\r\n" + b"x" * MOST_LINE + b"\r\n",
         b"2;" + b"x" * MOST_LINE + b"\r\nab\r\n0\r\n\r\n",
         b"0\r\n" + b"X: y\r\n" * MOST_LINE,

@@ -141,11 +141,24 @@ async def test_a_proxy_that_says_more_than_it_was_asked_for_is_left() -> None:
             await through(f"http://127.0.0.1:{proxy.port}", "https://lab.example", context)
 
 
+async def pass_on_to_nobody(talk: Talk) -> None:
+    await talk.request()
+    await talk.say(b"HTTP/1.1 200 OK\r\n\r\n")
+    await talk.reader.readexactly(1)  # The client's side of the handshake has begun.
+    talk.said = -1
+    await talk.until_left()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"), [(Talk.until_left, 0), (pass_on_to_nobody, -1)], ids=["asked", "tls"]
+)
 @in_a_loop
-async def test_who_gives_up_on_a_silent_proxy_leaves_it() -> None:
-    async with a_peer(Talk.until_left) as proxy:
-        asking = asyncio.create_task(through(f"http://127.0.0.1:{proxy.port}", "http://lab"))
-        await eventually(lambda: proxy.busy)
+async def test_who_gives_up_on_a_silent_proxy_leaves_it(script: Script, said: int) -> None:
+    context = TlsContexts().current()
+    async with a_peer(script) as proxy:
+        at = f"http://127.0.0.1:{proxy.port}"
+        asking = asyncio.create_task(through(at, "https://lab.example", context))
+        await eventually(lambda: proxy.busy and proxy.talks[0].said == said)
         asking.cancel()
         await asyncio.wait([asking])
         await eventually(lambda: not proxy.busy)

@@ -141,12 +141,13 @@ class Stream(asyncio.Protocol):
             raise ConnectionResetError("the other side closed it")
         if self.buffer:
             raise OSError(f"it said more than it was asked for: {bytes(self.buffer[:40])!r}")
-        secured = await self._loop.start_tls(
-            self._transport, self, context, server_hostname=server_name
+        plain, self._transport = self._transport, None
+        # Where this fails, asyncio has closed the plain one, and told nobody.
+        self._transport = await self._loop.start_tls(
+            plain, self, context, server_hostname=server_name
         )
-        if secured is None:
+        if self._transport is None:
             raise ConnectionResetError("the other side closed it")
-        self._transport = secured
 
     def close(self) -> None:
         """At once: a peer that has stopped answering would hold up a polite farewell."""
