@@ -8,6 +8,7 @@ changed form, and whatever the change does to it dies with it.
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -29,6 +30,7 @@ import jsonschema_rs  # noqa: F401
 import msgspec  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
+import pytest_timeout  # noqa: F401
 import yaml  # noqa: F401
 from tools.mutants.mutations import Mutant
 
@@ -36,7 +38,11 @@ from tools.mutants.mutations import Mutant
 MEMORY = 4 << 30
 #: Some tests are timed: a run may take this many times what its tests took, and as many seconds.
 PATIENCE, GRACE = 8.0, 10.0
-_ARGUMENTS = ["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]
+#: As little of pytest as a test needs: most runs consist of its start.
+_WITHOUT = ("cacheprovider", "unraisableexception", "threadexception")
+_ARGUMENTS = ["-q", "-x", "--assert=plain", "-p", "pytest_timeout"]
+_ARGUMENTS += [argument for plugin in _WITHOUT for argument in ("-p", f"no:{plugin}")]
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 
 @dataclass
@@ -126,6 +132,7 @@ def ended(trial: Trial) -> str | None:
 
 def _fork(run: Callable[[], int]) -> int:
     """Its pid. Whatever happens in it, it ends there, without a word."""
+    gc.freeze()  # what is here already is no rubbish in any fork
     pid = os.fork()
     if pid == 0:
         code = 1
