@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Phase, Progress
+from regatta.api.job import Progress
 from tests.controller.builders import a_job, a_scene, at
 
 
-@pytest.mark.parametrize(
-    ("step", "total", "eta"),
-    [
-        (10, 30, 20.0),
-        (0, 30, None),
-        (10, None, None),
-        (10**400, 10**401, None),
-        (1, 10**400, None),
-        (1, 10**308, None),
-    ],
-    ids=["known", "no step", "no total", "both huge", "huge total", "infinite"],
-)
-def test_time_left_is_told_where_it_can_be_counted(
-    step: int, total: int | None, eta: float | None
-) -> None:
+def test_progress_is_shown_as_it_was_heard_with_the_time_left() -> None:
     scene = a_scene(a_job().with_workers(1)).run()
-    seen = Progress(step=step, total=total, at=at(scene.now + 10).wall)
-    scene.children = replace(scene.children, progress=seen)
-    scene.tick(10)
-    assert scene.job.status.phase is Phase.RUNNING
-    assert scene.job.status.progress is not None
-    assert scene.job.status.progress.eta_seconds == eta
+    first = Progress(step=10, total=30, metrics={"loss": 0.5}, at=at(10).wall, eta_seconds=7.5)
+    second = Progress(step=20, total=30, metrics={"loss": 0.4}, at=at(20).wall, eta_seconds=3.5)
+    for heard in (first, second):
+        scene.children = replace(scene.children, progress=heard)
+        scene.tick(10)
+        assert scene.job.status.progress == heard
+
+
+def test_the_same_report_is_not_written_twice() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    heard = Progress(step=10, total=30, at=at(10).wall)
+    scene.children = replace(scene.children, progress=heard, heartbeat_awake=10.0)
+    assert scene.tick(10).status is not None
+
+    scene.children = replace(scene.children, heartbeat_awake=11.0)
+
+    assert scene.tick(1).status is None

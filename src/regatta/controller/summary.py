@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 from msgspec.structs import replace
@@ -14,7 +13,6 @@ from regatta.api.job import (
     JobStatus,
     Mode,
     Phase,
-    Progress,
     Ref,
     RoleStatus,
 )
@@ -154,22 +152,9 @@ def _with_progress(status: JobStatus, world: World, now: Instant) -> JobStatus:
     beat = world.children.heartbeat_awake
     return replace(
         status,
-        progress=_with_eta(seen, status),
+        progress=seen,
         heartbeat_awake=status.heartbeat_awake if beat is None else beat,
     )
-
-
-def _with_eta(seen: Progress, status: JobStatus) -> Progress:
-    """Time left at the average pace so far; nothing where the total or the pace is unknown."""
-    if not seen.total or seen.step <= 0 or seen.at is None or status.start_time is None:
-        return replace(seen, eta_seconds=None)
-    spent = (seen.at - status.start_time).total_seconds()
-    left = max(seen.total - seen.step, 0)
-    try:
-        eta = round(max(spent, 0.0) / seen.step * left, 1)
-    except OverflowError:  # a program may report any number
-        return replace(seen, eta_seconds=None)
-    return replace(seen, eta_seconds=eta if math.isfinite(eta) else None)
 
 
 def _conditions(job: Job, status: JobStatus, world: World, now: Instant) -> tuple[Condition, ...]:

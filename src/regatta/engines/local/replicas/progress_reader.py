@@ -77,7 +77,9 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 def _time_left(first: _Record, last: _Record) -> float | None:
+    """At the pace of this try's reports alone: one that began at a checkpoint did not do its steps
+    since the job's start."""
     if last.total is None or last.step <= first.step or last.at <= first.at:
         return None
     pace = (last.at - first.at) / (last.step - first.step)
-    return max(0.0, (last.total - last.step) * pace)
+    return round(max(0.0, (last.total - last.step) * pace), 1)
