@@ -4,9 +4,9 @@ A mutant is one change: a condition that always or never holds, a bound moved by
 tuple, a table or a call left out, a statement that does nothing, another word where a program
 reads it. Constants, properties and the defaults of fields are code like the rest.
 
-Not tried, because nothing decides by them: docstrings, annotations, imports, decorators, and words
-for people. A string with a blank in it is for people, and so are the fixed parts of an f-string
-that has one; what is computed inside such an f-string is tried all the same.
+Not tried, because nothing decides by them: docstrings, annotations, imports and exports,
+decorators, and words for people. A string with a blank in it is for people, and so are the fixed
+parts of an f-string that has one; what is computed inside such an f-string is tried all the same.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Seeker:
             self.statement(statement, _Spot(parent, field, index))
 
     def statement(self, node: ast.stmt, spot: _Spot) -> None:
-        if isinstance(node, ast.Import | ast.ImportFrom) or _is_docstring(node):
+        if isinstance(node, ast.Import | ast.ImportFrom) or _is_docstring(node) or _exports(node):
             return
         self.lines = (node.lineno, _header_end(node))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -285,6 +285,10 @@ def _is_docstring(node: ast.stmt) -> bool:
         and isinstance(node.value, ast.Constant)
         and (isinstance(node.value.value, str) or node.value.value is ...)
     )
+
+
+def _exports(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
 
 
 def _stores_into(node: ast.stmt) -> bool:

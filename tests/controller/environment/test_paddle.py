@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.job import Intranet
-from tests.controller.builders import a_job, a_scene
+from tests.controller.builders import Scene, a_job, a_scene
 from tests.controller.environment.seeing import environments
 
 
@@ -79,6 +80,72 @@ def test_heter_trainers_get_the_names_paddles_role_maker_reads() -> None:
     own = f"{heter['POD_IP']}:{heter['PADDLE_PORT']}"
     assert worker["PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST"] == own
     assert heter["HETER_DEVICE_TYPE"] == "cpu"
+
+
+def test_a_replica_of_a_ps_job_reads_exactly_this() -> None:
+    own = environments(a_job("ctr").with_ps(1).with_workers(2))["ctr-worker-1"]
+
+    assert own == {
+        "PADDLE_JOB_ID": "ctr",
+        "PADDLE_TRAINERS_NUM": "2",
+        "PADDLE_TRAINERS": "127.64.0.2,127.64.0.3",
+        "PADDLE_TRAINER_ENDPOINTS": "127.64.0.2:20020,127.64.0.3:20040",
+        "PADDLE_MASTER": "127.64.0.2:20020",
+        "PADDLE_NNODES": "2",
+        "TRAINER_PORTS_NUM": "20",
+        "TRAINERS": "2",
+        "PSERVERS": "1",
+        "PADDLE_PSERVERS_IP_PORT_LIST": "127.64.0.1:20000",
+        "PADDLE_WITH_GLOO": "1",
+        "PADDLE_GLOO_RENDEZVOUS": "3",
+        "PADDLE_GLOO_HTTP_ENDPOINT": "127.64.0.1:20018",
+        "POD_IP": "127.64.0.3",
+        "PADDLE_PORT": "20040",
+        "PADDLE_CURRENT_ENDPOINT": "127.64.0.3:20040",
+        "PADDLE_TRAINER_ID": "1",
+        "TRAINER_ID": "1",
+        "TRAINING_ROLE": "TRAINER",
+        "PADDLE_TRAINING_ROLE": "TRAINER",
+        "PADDLE_DISTRI_BACKEND": "gloo",
+    }
+
+
+def test_the_stages_of_a_heter_job_know_each_other() -> None:
+    seen = environments(a_job().with_ps(1).with_workers(2).with_heter(1))
+
+    workers, heter = "127.64.0.3:20040,127.64.0.4:20060", "127.64.0.2:20020"
+    assert {name: seen["j-heter-0"][name] for name in seen["j-heter-0"] if "STAGE" in name} == {
+        "PADDLE_STAGE_TRAINERS_NUM": "[2, 1]",
+        "STAGE_NUM": "2",
+        "STAGE_ID": "2",
+    }
+    for own in seen.values():
+        assert own["PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST"] == heter
+        assert own["PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST"] == workers
+    for server_or_worker in ("j-ps-0", "j-worker-0"):
+        assert "HETER_DEVICE_TYPE" not in seen[server_or_worker]
+    assert "STAGE_ID" not in seen["j-ps-0"]
+
+
+@pytest.mark.parametrize(("gpus", "device"), [(0, "cpu"), (1, "gpu")])
+def test_a_heter_trainer_says_what_it_computes_on(gpus: int, device: str) -> None:
+    builder = a_job().with_ps(1).with_workers(1).with_heter(1)
+    job = builder.obj()
+    assert job.spec.heter is not None
+    limits = {"resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    asking = {"spec": {"containers": [{"name": "main", **limits}]}}
+    job = replace(job, spec=replace(job.spec, heter=replace(job.spec.heter, template=asking)))
+
+    pod = next(pod for pod in Scene(job).tick().pods if pod.role == "heter")
+
+    env = pod.manifest["spec"]["containers"][0]["env"]
+    assert {"name": "HETER_DEVICE_TYPE", "value": device} in env
+
+
+def test_an_ordinary_job_has_no_stages() -> None:
+    own = environments(a_job().with_ps(1).with_workers(1))["j-worker-0"]
+
+    assert not [name for name in own if "STAGE" in name or "HETER" in name]
 
 
 def test_a_users_own_variable_wins() -> None:
