@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.job import Intranet
+from regatta.controller.labels import owned_by
 from regatta.controller.plan import NewPod
 from regatta.engines.local.replicas.variables import PodFacts, Variables
 from tests.controller.builders import a_job, a_scene
@@ -92,6 +94,7 @@ OURS = {"name": "paddle", "containerPort": 20000}
          [{"containerPort": 20000}]),
         ("its name and number for datagrams", [{**OURS, "protocol": "UDP"}],
          [{"containerPort": 20000}]),
+        ("the same, with no protocol", [{"containerPort": 20000, "protocol": ""}], []),
     ],
 )  # fmt: skip
 def test_a_replicas_port_is_declared_once_beside_those_of_its_template(
@@ -101,3 +104,157 @@ def test_a_replicas_port_is_declared_once_beside_those_of_its_template(
 
     (container,) = pod.manifest["spec"]["containers"]
     assert container["ports"] == [*(theirs or []), *added], what
+
+
+def test_a_pod_is_the_users_template_with_labels_an_owner_and_its_environment() -> None:
+    template = {
+        "metadata": {
+            "labels": {"team": "ads", "batch.paddlepaddle.org/role": "mine"},
+            "annotations": {"note": "theirs", "paddle-resource": "mine"},
+        },
+        "spec": {"containers": [{"name": "main", "image": "x"}, {"name": "log"}]},
+    }
+    (pod,) = a_scene(a_job().with_workers(1, template), services=True).tick().pods
+
+    manifest = pod.manifest
+    env = [container.pop("env") for container in manifest["spec"]["containers"]]
+    assert env[0] == env[1]
+    assert manifest == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "j-worker-0",
+            "namespace": "default",
+            "labels": {
+                "team": "ads",
+                "app.kubernetes.io/name": "paddlejob",
+                "app.kubernetes.io/instance": "j",
+                "app.kubernetes.io/managed-by": "regatta",
+                "batch.paddlepaddle.org/job-name": "j",
+                "batch.paddlepaddle.org/role": "worker",
+                "batch.paddlepaddle.org/replica-index": "0",
+                "batch.paddlepaddle.org/attempt": "0",
+                "batch.paddlepaddle.org/environment-revision": "1",
+                "paddle-res-name": "j-worker-0",
+                "paddle-res-type": "worker",
+            },
+            "annotations": {
+                "kubectl.kubernetes.io/default-container": "main",
+                "note": "theirs",
+                "paddle-resource": "worker",
+            },
+            "ownerReferences": owned_by(a_job().with_workers(1).obj()),
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "hostname": "j-worker-0",
+            "containers": [
+                {
+                    "name": name,
+                    **image,
+                    "envFrom": [{"configMapRef": {"name": "j-env-1-uid-j"}}],
+                    "terminationMessagePolicy": "FallbackToLogsOnError",
+                }
+                for name, image in (("main", {"image": "x"}), ("log", {}))
+            ],
+        },
+    }
+
+
+THEIRS = {"restartPolicy": "OnFailure", "hostname": "h", "subdomain": "s", "dnsPolicy": "None"}
+NETWORKS: dict[str, tuple[Intranet, dict[str, str], dict[str, Any]]] = {
+    "by address": (Intranet.POD_IP, {}, {"restartPolicy": "Never", "hostname": "j-worker-0"}),
+    "by name": (
+        Intranet.SERVICE,
+        {},
+        {"restartPolicy": "Never", "hostname": "j-worker-0", "subdomain": "j-worker-0"},
+    ),
+    "on the host's network": (
+        Intranet.HOST,
+        {},
+        {
+            "restartPolicy": "Never",
+            "hostname": "j-worker-0",
+            "hostNetwork": True,
+            "dnsPolicy": "ClusterFirstWithHostNet",
+        },
+    ),
+    "by name, as the template wants": (Intranet.SERVICE, THEIRS, THEIRS),
+    "on the host's network, as the template wants": (
+        Intranet.HOST,
+        THEIRS,
+        {**THEIRS, "hostNetwork": True},
+    ),
+}
+
+
+@pytest.mark.parametrize(("intranet", "theirs", "made"), NETWORKS.values(), ids=NETWORKS)
+def test_how_a_pod_is_reached_is_in_its_spec_unless_the_template_says_otherwise(
+    intranet: Intranet, theirs: dict[str, str], made: dict[str, Any]
+) -> None:
+    pod = the_pod(intranet, spec=theirs)
+
+    assert {k: v for k, v in pod.manifest["spec"].items() if k != "containers"} == made
+    assert pod.by_name is (intranet is Intranet.SERVICE)
+
+
+DECLARED = {Intranet.POD_IP: [], Intranet.SERVICE: [OURS], Intranet.HOST: [OURS]}
+
+
+@pytest.mark.parametrize(("intranet", "ports"), DECLARED.items())
+def test_only_the_first_container_declares_the_port_and_only_where_it_matters(
+    intranet: Intranet, ports: list[dict[str, Any]]
+) -> None:
+    template = {"spec": {"containers": [{"name": "main"}, {"name": "log"}]}}
+    job = a_job().with_workers(1, template).intranet(intranet)
+    (pod,) = a_scene(job, services=True).tick().pods
+
+    main, log = pod.manifest["spec"]["containers"]
+    assert main.get("ports", []) == ports
+    assert "ports" not in log
+
+
+def test_names_take_the_place_of_addresses_that_paddle_cannot_read() -> None:
+    scene = a_scene(a_job().with_workers(1), services=True)
+    scene.children = replace(scene.children, names_only=True)
+
+    (pod,) = scene.tick().pods
+
+    assert pod.by_name
+    assert pod.manifest["spec"]["subdomain"] == "j-worker-0"
+    (container,) = pod.manifest["spec"]["containers"]
+    assert container["ports"] == [OURS]
+    assert {"name": "POD_IP", "value": "j-worker-0"} in container["env"]
+
+
+def test_a_machine_that_needs_no_names_gives_none() -> None:
+    job = a_job().with_workers(1).intranet(Intranet.SERVICE)
+
+    (pod,) = a_scene(job, services=False).tick().pods
+
+    assert not pod.by_name
+    assert "subdomain" not in pod.manifest["spec"]
+
+
+def test_a_users_own_sources_of_variables_come_after_the_environment_and_win() -> None:
+    theirs = {"secretRef": {"name": "keys"}}
+
+    (container,) = the_pod(envFrom=[theirs]).manifest["spec"]["containers"]
+
+    assert container["envFrom"] == [{"configMapRef": {"name": "j-env-1-uid-j"}}, theirs]
+
+
+BARE: dict[str, dict[str, Any]] = {
+    "no spec": {},
+    "no containers": {"spec": {"containers": None}},
+    "a container without a name": {"spec": {"containers": [{"image": "x"}]}},
+}
+
+
+@pytest.mark.parametrize("template", BARE.values(), ids=BARE)
+def test_a_template_from_before_the_rules_is_passed_on_for_the_cluster_to_refuse(
+    template: dict[str, Any],
+) -> None:
+    (pod,) = a_scene(a_job().with_workers(1, template), services=True).tick().pods
+
+    assert pod.manifest["metadata"]["annotations"] == {"paddle-resource": "worker"}

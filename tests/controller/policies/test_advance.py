@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.job import Intranet, Phase
+from regatta.controller import labels
+from regatta.controller.plan import ChildRef, Event
+from regatta.controller.world import Pod, PodPhase, Ports
 from tests.controller.builders import a_job, a_scene
 
 
@@ -50,8 +54,6 @@ def test_a_job_is_running_when_every_replica_runs_or_has_succeeded() -> None:
 
 @pytest.mark.parametrize("services", [False, True])
 def test_services_are_made_only_where_names_are_needed(services: bool) -> None:
-    from regatta.api.job import Intranet
-
     scene = a_scene(a_job().with_workers(2).intranet(Intranet.SERVICE), services=services)
 
     plan = scene.tick()
@@ -80,3 +82,182 @@ def test_services_of_a_larger_size_go_with_its_pods() -> None:
     scene.run()
 
     assert scene.children.services == {"j-worker-0"}
+
+
+def test_the_environment_is_an_immutable_config_map_of_the_jobs_own() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.tick()
+
+    (environment,) = scene.place().tick().environments
+
+    job = scene.job
+    assert environment.revision == 1
+    assert environment.data["PADDLE_TRAINERS_NUM"] == "1"
+    assert environment.manifest == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "j-env-1-uid-j",
+            "namespace": "default",
+            "labels": {
+                **labels.of_job(job),
+                "batch.paddlepaddle.org/environment-revision": "1",
+            },
+            "ownerReferences": labels.owned_by(job),
+        },
+        "immutable": True,
+        "data": environment.data,
+    }
+
+
+def test_an_environment_is_written_once() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.tick()
+    assert len(scene.place().tick().environments) == 1
+
+    assert scene.tick().environments == ()
+
+
+def test_addresses_of_pods_that_wait_for_another_environment_are_not_told() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.tick()
+
+    scene.change("j-worker-0", revision=7)
+
+    assert scene.place().tick().environments == ()
+
+
+def test_a_service_finds_its_replica_before_that_listens() -> None:
+    job = a_job().with_ps(1).with_workers(1).intranet(Intranet.SERVICE)
+    scene = a_scene(job, services=True)
+    ports = Ports(base=30000, stride=20)
+    scene.children = replace(scene.children, ports=ports)
+
+    service = scene.tick().services[1]
+
+    assert service.name == "j-worker-0"
+    assert service.manifest == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "j-worker-0",
+            "namespace": "default",
+            "labels": labels.of_job(scene.job),
+            "ownerReferences": labels.owned_by(scene.job),
+        },
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {
+                "paddle-res-name": "j-worker-0",
+                "batch.paddlepaddle.org/job-name": "j",
+            },
+            "ports": [{"name": f"p-{n}", "port": 30020 + n} for n in range(20)],
+        },
+    }
+
+
+def test_a_cluster_job_that_meets_by_address_has_no_services() -> None:
+    assert a_scene(a_job().with_workers(2), services=True).tick().services == ()
+
+
+def test_only_services_that_are_missing_are_made() -> None:
+    scene = a_scene(a_job().with_workers(2).intranet(Intranet.SERVICE), services=True)
+    scene.children = replace(scene.children, services=frozenset({"j-worker-0"}))
+
+    assert [service.name for service in scene.tick().services] == ["j-worker-1"]
+
+
+def test_replicas_that_a_job_grows_by_have_services_too() -> None:
+    scene = a_scene(a_job().with_workers(1).intranet(Intranet.SERVICE), services=True).run()
+
+    plan = scene.scale(worker=2).tick()
+
+    assert [service.name for service in plan.services] == ["j-worker-1"]
+    assert [ref for ref in scene.tick().delete if ref.kind == "Service"] == []
+
+
+def test_services_that_no_replica_is_reached_by_go_in_the_order_of_their_names() -> None:
+    scene = a_scene(a_job().with_workers(1), services=True).run()
+    left_over = frozenset({"j-worker-9", "j-worker-8", "j-worker-7"})
+    scene.children = replace(scene.children, services=left_over)
+
+    plan = scene.tick()
+
+    assert plan.delete == tuple(ChildRef(kind="Service", name=f"j-worker-{n}") for n in (7, 8, 9))
+
+
+def test_environments_go_in_the_order_of_their_revisions() -> None:
+    scene = a_scene(a_job().with_workers(1), services=True).run()
+    scene.children = replace(scene.children, environments=frozenset({1, 33, 9, 17}))
+
+    plan = scene.tick()
+
+    assert plan.delete == tuple(
+        ChildRef(kind="ConfigMap", name=f"j-env-{n}-uid-j") for n in (9, 17, 33)
+    )
+
+
+def test_an_environment_that_an_old_pod_still_reads_stays() -> None:
+    scene = a_scene(a_job().with_workers(2).policy(backoff_limit=1)).run()
+    scene.fail("j-worker-0", 1).tick()
+    lingering = Pod(name="j-worker-1", uid="old", role="worker", index=1, revision=1, deleting=True)
+    scene.children = replace(scene.children, pods=(lingering,))
+
+    assert [ref for ref in scene.tick(5).delete if ref.kind == "ConfigMap"] == []
+
+    scene.lose("j-worker-1")
+    assert [ref.name for ref in scene.tick().delete] == ["j-env-1-uid-j"]
+
+
+def test_nothing_of_a_new_attempt_is_made_before_its_pause_is_over() -> None:
+    builder = a_job().with_workers(1).intranet(Intranet.SERVICE).policy(backoff_limit=1)
+    scene = a_scene(builder, services=True).run()
+    scene.fail("j-worker-0", 1).tick()
+    scene.children = replace(scene.children, services=frozenset())
+
+    plan = scene.tick()
+    assert (plan.pods, plan.services, plan.look_again) == ((), (), 1)
+
+    plan = scene.tick(1)
+    assert ([p.name for p in plan.pods], [s.name for s in plan.services]) == (
+        ["j-worker-0"],
+        ["j-worker-0"],
+    )
+
+
+def test_only_pods_whose_environment_exists_are_touched() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.change("j-worker-0", waits_for_environment=True)
+    scene.change("j-worker-1", waits_for_environment=True, revision=7)
+
+    assert scene.tick().touch == ("j-worker-0",)
+
+
+MADE = {
+    1: "created 1 pod: j-worker-0",
+    2: "created 2 pods: j-worker-0, j-worker-1",
+    4: "created 4 pods: j-worker-0, j-worker-1, j-worker-2, j-worker-3",
+    5: "created 5 pods: j-worker-0, j-worker-1, j-worker-2, j-worker-3, ...",
+}
+
+
+@pytest.mark.parametrize(("count", "message"), MADE.items())
+def test_what_was_made_is_told_in_one_event(count: int, message: str) -> None:
+    plan = a_scene(a_job().with_workers(count)).tick()
+
+    assert plan.events == (Event(type="Normal", reason="Created", message=message),)
+
+
+def test_every_step_on_the_way_is_an_event_in_words() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.edit(suspend=True).tick()
+    told = [scene.edit(suspend=False).tick().events[-1]]
+    told += scene.place().tick().events
+    told += scene.change("j-worker-0", phase=PodPhase.RUNNING).tick().events
+
+    assert told == [
+        Event(type="Normal", reason="Resumed", message="resumed"),
+        Event(type="Normal", reason="Starting", message="every replica has its place; starting"),
+        Event(type="Normal", reason="Running", message="all replicas run"),
+    ]
