@@ -5,8 +5,9 @@ tuple, a table or a call left out, a statement that does nothing, another word w
 reads it. Constants, properties and the defaults of fields are code like the rest.
 
 Not tried, because nothing decides by them: docstrings, annotations, imports and exports,
-decorators, and words for people. A string with a blank in it is for people, and so are the fixed
-parts of an f-string that has one; what is computed inside such an f-string is tried all the same.
+decorators, what is asserted for the type checker, and words for people. A string with a blank in
+it is for people, and so are the fixed parts of an f-string that has one; what is computed inside
+such an f-string is tried all the same.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 _CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 
 #: Statements that may be left out; without an assignment to a name the rest would only crash.
-_DROPPABLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete, ast.Assert)
+_DROPPABLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,9 @@ class _Seeker:
             self.statement(statement, _Spot(parent, field, index))
 
     def statement(self, node: ast.stmt, spot: _Spot) -> None:
-        if isinstance(node, ast.Import | ast.ImportFrom) or _is_docstring(node) or _exports(node):
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Assert):
+            return
+        if _is_docstring(node) or _exports(node):
             return
         self.lines = (node.lineno, _header_end(node))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

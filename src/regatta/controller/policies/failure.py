@@ -15,6 +15,7 @@ from regatta.api.job import Failure, Job
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.completion import tolerated
+from regatta.controller.world import Exit
 
 #: How a replica ends when its peer is gone: abort, segmentation fault, SIGTERM, the launcher's 250.
 CONSEQUENCES = frozenset({134, 139, 143, 250})
@@ -60,17 +61,21 @@ def recent(disruptions: tuple[datetime, ...], now: Instant) -> tuple[datetime, .
     return tuple(at for at in disruptions if now.wall - at < timedelta(hours=1))
 
 
+def _exit(replica: Replica) -> Exit:
+    """How it ended, where the engine knows."""
+    return (replica.pod and replica.pod.exit) or Exit(code=None)
+
+
 def _blame(replica: Replica) -> tuple[bool, float, str]:
-    exit = replica.pod.exit if replica.pod else None
-    code = exit.code if exit else None
-    at = exit.finished_at.timestamp() if exit and exit.finished_at else float("inf")
-    return (code in CONSEQUENCES, at, replica.name)
+    exit = _exit(replica)
+    at = exit.finished_at.timestamp() if exit.finished_at else float("inf")
+    return (exit.code in CONSEQUENCES, at, replica.name)
 
 
 def _settling(blamed: Replica, world: World, now: Instant) -> float | None:
     """None when the cause is certain: a code of its own, or nobody left to explain it."""
-    exit = blamed.pod.exit if blamed.pod else None
-    if exit is None or exit.code not in CONSEQUENCES or exit.finished_at is None:
+    exit = _exit(blamed)
+    if exit.code not in CONSEQUENCES or exit.finished_at is None:
         return None
     if not any(replica.running for replica in world.replicas):
         return None
@@ -79,31 +84,24 @@ def _settling(blamed: Replica, world: World, now: Instant) -> float | None:
 
 
 def _failure(replica: Replica) -> Failure:
-    pod = replica.pod
-    exit = pod.exit if pod else None
+    exit = _exit(replica)
     return Failure(
         pod=replica.name,
         role=replica.role,
         index=replica.index,
-        exit_code=exit.code if exit else None,
-        reason=exit.reason if exit else "",
-        message=exit.message if exit else "",
-        finished_at=exit.finished_at if exit else None,
+        exit_code=exit.code,
+        reason=exit.reason,
+        message=exit.message,
+        finished_at=exit.finished_at,
     )
 
 
 def _disruption(replica: Replica) -> Failure:
-    if replica.vanished:
-        return Failure(
-            pod=replica.name,
-            role=replica.role,
-            index=replica.index,
-            reason="PodDeleted",
-            message="the pod was deleted while the job needed it",
-        )
     failure = _failure(replica)
-    evidence = replica.pod.disruption if replica.pod else ""
-    return msgspec.structs.replace(failure, message=failure.message or evidence)
+    if replica.pod is None:
+        message = "the pod was deleted while the job needed it"
+        return msgspec.structs.replace(failure, reason="PodDeleted", message=message)
+    return msgspec.structs.replace(failure, message=failure.message or replica.pod.disruption)
 
 
 def in_words(failure: Failure) -> str:

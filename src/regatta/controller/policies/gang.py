@@ -49,9 +49,8 @@ def find_group(job: Job, children: Children) -> PodGroup | None:
 def missing_scheduler(job: Job, children: Children) -> str:
     """The gang scheduler that the job needs and the cluster does not have."""
     scheduler = scheduler_of(job, children)
-    if not scheduler or children.gangs is None or scheduler in children.gangs.available:
-        return ""
-    return scheduler
+    available = children.gangs.available if children.gangs else frozenset()
+    return "" if scheduler in available else scheduler
 
 
 def waits_for_admission(job: Job, world: World) -> bool:
@@ -121,15 +120,19 @@ def join(job: Job, world: World, role: str, manifest: dict[str, Any]) -> dict[st
             "volcano.sh/job-version": "0",
             "volcano.sh/queue-name": policy.queue if policy else "",
         }
-    elif scheduler == NATIVE and not any(_over(world)):
-        # A gang that has lost a member to its end would never be complete again.
+    elif scheduler == NATIVE and _starts_as_a_whole(job, world):
         group = {"podGroupName": group_name(job, NATIVE)}
         manifest["spec"].setdefault("schedulingGroup", group)
     return manifest
 
 
-def _over(world: World) -> list[bool]:
-    return [r.done or (r.pod is not None and r.pod.phase.over) for r in world.replicas]
+def _starts_as_a_whole(job: Job, world: World) -> bool:
+    """A replacement for one of many would wait for ever for a gang of its attempt: those that have
+    ended will not come again, and those that run are of an earlier one."""
+    return not any(
+        r.done or (r.pod is not None and (r.pod.phase.over or r.pod.attempt < job.status.attempt))
+        for r in world.replicas
+    )
 
 
 def _members(job: Job) -> int:
