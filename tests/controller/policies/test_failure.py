@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from regatta.api.job import Completion, Phase
-from tests.controller.builders import a_job, a_scene
+import pytest
+from msgspec.structs import replace
+
+from regatta.api.job import Completion, Failure, Phase, RestartScope
+from regatta.controller.policies.failure import in_words
+from regatta.controller.world import Exit, PodPhase
+from tests.controller.builders import a_job, a_scene, at
 
 BLAME = {
     "the earliest of two": ({"j-worker-0": (1, 5.0), "j-worker-1": (1, 3.0)}, "j-worker-1"),
@@ -25,6 +30,14 @@ BLAME = {
         {"j-worker-0": (134, 9.0), "j-worker-1": (139, 8.0)},
         "j-worker-1",
     ),
+    "a segmentation fault is a consequence": (
+        {"j-worker-0": (139, 1.0), "j-worker-1": (1, 2.0)},
+        "j-worker-1",
+    ),
+    "at the same moment, the first by name": (
+        {"j-worker-0": (1, 5.0), "j-worker-1": (1, 5.0)},
+        "j-worker-0",
+    ),
 }
 
 
@@ -39,6 +52,160 @@ def test_the_replica_to_blame_is(exits: dict[str, tuple[int, float]], blamed: st
 
     assert scene.job.status.failure is not None
     assert scene.job.status.failure.pod == blamed
+
+
+def test_one_whose_end_has_no_time_is_blamed_last() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.fail("j-worker-1", 1).change("j-worker-0", phase=PodPhase.FAILED, exit=Exit(code=1))
+
+    scene.tick()
+
+    assert scene.job.status.failure is not None
+    assert scene.job.status.failure.pod == "j-worker-1"
+
+
+def test_a_failure_keeps_all_that_is_known_of_the_end() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2)).run()
+    scene.now = 7.0
+
+    scene.fail("j-worker-1", 3).tick()
+
+    assert scene.job.status.failure == Failure(
+        pod="j-worker-1",
+        role="worker",
+        index=1,
+        exit_code=3,
+        reason="Error",
+        message="boom",
+        finished_at=at(7).wall,
+    )
+
+
+def test_a_pod_that_ended_without_a_word_is_a_failure_all_the_same() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+
+    scene.change("j-worker-0", phase=PodPhase.FAILED, exit=None).tick()
+
+    assert scene.job.status.failure == Failure(pod="j-worker-0", role="worker", index=0)
+
+
+def test_an_abort_whose_time_is_unknown_waits_for_nothing() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.change("j-worker-0", phase=PodPhase.FAILED, exit=Exit(code=134)).tick()
+
+    assert scene.job.status.phase is Phase.FAILED
+
+
+def test_a_clock_that_was_set_back_does_not_prolong_the_moment() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.now = 100.0
+    scene.fail("j-worker-0", 134)
+    scene.now = 0.0
+
+    assert scene.tick().look_again == 2
+
+
+def test_the_moment_shrinks_as_it_passes() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.fail("j-worker-0", 134)
+
+    assert scene.tick(1.5).look_again == 0.5
+
+
+DISRUPTED = Failure(pod="j-worker-1", role="worker", index=1)
+
+
+def test_the_engines_evidence_is_told_where_the_program_said_nothing() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    lost = {"phase": PodPhase.FAILED, "disruption": "node lost", "exit": None}
+
+    plan = scene.change("j-worker-1", **lost).tick()
+
+    assert scene.job.status.failure == replace(DISRUPTED, message="node lost")
+    assert plan.events[0].message.startswith("j-worker-1 was lost (): node lost; starting again")
+
+
+def test_a_programs_last_words_beat_the_engines_evidence() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.fail("j-worker-1", None, disruption="node lost").tick()
+
+    failure = replace(DISRUPTED, reason="Error", message="boom", finished_at=at(0).wall)
+    assert scene.job.status.failure == failure
+
+
+def test_a_deleted_pod_is_told_as_that() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.lose("j-worker-1").tick()
+
+    words = "the pod was deleted while the job needed it"
+    assert scene.job.status.failure == replace(DISRUPTED, reason="PodDeleted", message=words)
+    assert scene.job.status.message.startswith(f"j-worker-1 was lost (PodDeleted): {words}; ")
+
+
+def test_a_disrupted_pod_that_still_runs_starts_the_job_again() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.change("j-worker-1", disruption="its node is being drained").tick()
+
+    assert (scene.job.status.phase, scene.job.status.restarts) == (Phase.RESTARTING, 0)
+
+
+def test_what_failed_beside_a_disruption_starts_again_with_it_once() -> None:
+    policy = {"restart_scope": RestartScope.REPLICA}
+    scene = a_scene(a_job().with_ps(1).with_workers(3).policy(**policy)).run()
+    scene.fail("j-worker-0", None, disruption="node lost")
+    scene.fail("j-worker-1", 1)
+
+    plan = scene.tick()
+
+    assert [ref.name for ref in plan.delete] == ["j-worker-0", "j-worker-1"]
+    assert scene.job.status.worker is not None
+    assert scene.job.status.worker.replica_attempts == {"0": 1, "1": 1}
+
+
+def test_free_restarts_of_an_hour_ago_do_not_count_any_more() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    disruptions = tuple(at(float(n)).wall for n in range(10))
+    scene.job = replace(scene.job, status=replace(scene.job.status, disruptions=disruptions))
+    scene.now = 3_600.0
+
+    scene.lose("j-worker-0").tick()
+
+    assert scene.job.status.phase is Phase.RESTARTING
+    assert scene.job.status.disruptions == (*disruptions[1:], at(3_600).wall)
+
+
+def said(**fields: Any) -> Failure:
+    return Failure(pod="p", role="worker", index=0, **fields)
+
+
+WORDS: dict[str, tuple[Failure, str]] = {
+    "a code": (said(exit_code=1, reason="Error"), "p exited with code 1"),
+    "no reason": (said(exit_code=1), "p exited with code 1"),
+    "a reason of its own": (
+        said(exit_code=137, reason="OOMKilled"),
+        "p exited with code 137 (signal 9), OOMKilled",
+    ),
+    "128 is no signal": (said(exit_code=128), "p exited with code 128"),
+    "129 is one": (said(exit_code=129), "p exited with code 129 (signal 1)"),
+    "no code, the last line tells": (
+        said(reason="Evicted", message="one\ntwo\nthree\n"),
+        "p was lost (Evicted): three",
+    ),
+    "no code, one line": (
+        said(reason="Evicted", message="only"),
+        "p was lost (Evicted): only",
+    ),
+    "no code, no words": (said(reason="NodeLost"), "p was lost (NodeLost): NodeLost"),
+}
+
+
+@pytest.mark.parametrize(("failure", "words"), WORDS.values(), ids=WORDS)
+def test_a_failure_in_one_line(failure: Failure, words: str) -> None:
+    assert in_words(failure) == words
 
 
 def test_an_abort_waits_a_moment_for_its_cause() -> None:

@@ -1,68 +1,80 @@
-"""Ending pods: what is stopped, what is deleted, and what a lost node will never let go."""
+"""Ending pods: which are stopped, which deleted, and which a lost node keeps."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from regatta.controller.policies.removal import NODE_IS_LOST, halt, remove, unstick
+from regatta.controller.plan import ChildRef
+from regatta.controller.policies.removal import halt, remove, unstick
 from regatta.controller.world import Pod, PodPhase
-from tests.controller.builders import at
+from tests.controller.builders import EPOCH, a_job, a_scene, at
+
+POD = Pod(name="p", uid="u")
+REF = ChildRef(kind="Pod", name="p", uid="u")
 
 
-def a_pod(phase: PodPhase = PodPhase.RUNNING, **more: Any) -> Pod:
-    return Pod(name="p", uid="u", phase=phase, **{"scheduled": True, **more})
+def test_a_pod_is_deleted_by_its_uid_and_only_once() -> None:
+    assert remove([POD]) == (REF,)
+    assert remove([replace(POD, deleting=True)]) == ()
 
 
-HALT: dict[str, tuple[Pod, str]] = {
-    "one that runs is stopped": (a_pod(), "stop"),
-    "one that is set up is stopped": (a_pod(PodPhase.STARTING), "stop"),
-    "one that waits for its environment is stopped": (a_pod(PodPhase.PENDING), "stop"),
-    "one that was never placed has nothing to keep": (
-        a_pod(PodPhase.PENDING, scheduled=False),
-        "delete",
-    ),
-    "one that nobody hears of is stopped": (a_pod(PodPhase.UNKNOWN), "stop"),
-    "one that ended keeps its log": (a_pod(PodPhase.FAILED), ""),
-    "one that is being stopped is not stopped again": (a_pod(stopping=True), ""),
-    "one that goes is left to go": (a_pod(deleting=True), ""),
+#: What becomes of a pod that is to end: stopped, deleted, or nothing any more.
+ENDS: dict[str, tuple[dict[str, Any], bool, bool]] = {
+    "one that runs": ({"phase": PodPhase.RUNNING, "scheduled": True}, True, False),
+    "one that starts": ({"phase": PodPhase.STARTING, "scheduled": True}, True, False),
+    "one that waits in its place": ({"scheduled": True}, True, False),
+    "one that was never placed": ({}, False, True),
+    "one that runs, wherever it is": ({"phase": PodPhase.RUNNING}, True, False),
+    "one of which nobody knows": ({"phase": PodPhase.UNKNOWN}, True, False),
+    "one that is asked already": ({"phase": PodPhase.RUNNING, "stopping": True}, False, False),
+    "one that goes": ({"phase": PodPhase.RUNNING, "deleting": True}, False, False),
+    "one that has ended": ({"phase": PodPhase.SUCCEEDED, "scheduled": True}, False, False),
+    "one that failed": ({"phase": PodPhase.FAILED, "scheduled": True}, False, False),
 }
 
 
-@pytest.mark.parametrize(("pod", "what"), HALT.values(), ids=HALT)
-def test_halting_keeps_records(pod: Pod, what: str) -> None:
-    stop, delete = halt([pod])
-
-    assert [ref.uid for ref in stop] == (["u"] if what == "stop" else [])
-    assert [ref.uid for ref in delete] == (["u"] if what == "delete" else [])
-
-
-def test_removing_takes_all_but_what_goes_already() -> None:
-    pods = [a_pod(), a_pod(PodPhase.SUCCEEDED), a_pod(deleting=True)]
-    assert len(remove(pods)) == 2
-
-
-@pytest.mark.parametrize(
-    ("pod", "later", "stuck", "again"),
-    [
-        (a_pod(deleting=True, gone_by=at(0).wall), 0, False, NODE_IS_LOST),
-        (a_pod(deleting=True, gone_by=at(0).wall), 29, False, 1),
-        (a_pod(deleting=True, gone_by=at(0).wall), 30, True, None),
-        (a_pod(deleting=True), 300, False, None),
-        (a_pod(gone_by=at(0).wall), 300, False, None),
-    ],
-    ids=["due", "nearly", "lost", "nobody says by when", "not on its way"],
-)
-def test_a_pod_that_should_be_gone_is_removed_without_its_node(
-    pod: Pod, later: float, stuck: bool, again: float | None
+@pytest.mark.parametrize(("changes", "stopped", "deleted"), ENDS.values(), ids=ENDS)
+def test_a_record_worth_keeping_is_kept(
+    changes: dict[str, Any], stopped: bool, deleted: bool
 ) -> None:
-    refs, look_again = unstick([pod], at(later))
+    stop, delete = halt([replace(POD, **changes)])
 
-    assert [(ref.uid, ref.force) for ref in refs] == ([("u", True)] if stuck else [])
-    assert look_again == again
+    assert (stop, delete) == ((REF,) if stopped else (), (REF,) if deleted else ())
 
 
-def test_the_next_look_is_at_the_first_that_could_be_lost() -> None:
-    pods = [a_pod(deleting=True, gone_by=at(seconds).wall) for seconds in (20, 5)]
-    assert unstick(pods, at(10)) == ((), 25)
+def going(name: str, gone_by: float) -> Pod:
+    return replace(POD, name=name, deleting=True, gone_by=at(gone_by).wall)
+
+
+def test_a_pod_that_does_not_go_is_removed_without_its_node_half_a_minute_later() -> None:
+    pods = [going("a", 0), going("b", 20), going("c", 10)]
+
+    assert unstick(pods, at(29)) == ((), 1)
+    forced = replace(REF, name="a", force=True)
+    assert unstick(pods, at(30)) == ((forced,), 10)
+    assert unstick(pods, at(29.5)) == ((), 0.5)
+
+
+def test_only_a_pod_that_should_be_gone_is_stuck() -> None:
+    stays = replace(POD, gone_by=EPOCH)
+    takes_its_time = replace(POD, deleting=True)
+
+    assert unstick([stays, takes_its_time], at(1_000)) == ((), None)
+
+
+def test_a_finished_job_and_one_that_goes_let_no_lost_node_keep_a_pod() -> None:
+    for finished in (True, False):
+        scene = a_scene(a_job().with_workers(1), services=True).run()
+        if finished:
+            scene.fail("j-worker-0", 1).tick()
+        metadata = replace(scene.job.metadata, deletion_timestamp=None if finished else at(1).wall)
+        scene.job = replace(scene.job, metadata=metadata)
+        held = replace(going("j-worker-0", 0), role="worker", phase=PodPhase.RUNNING)
+        scene.children = replace(scene.children, pods=(held,))
+
+        assert scene.tick(29).look_again == 1
+        scene.children = replace(scene.children, pods=(held,))
+        assert [ref.name for ref in scene.tick(1).delete if ref.force] == ["j-worker-0"]
