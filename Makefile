@@ -7,7 +7,7 @@ JOBS ?= 3
 NODE ?= kwok
 NODES ?= 8
 
-.PHONY: help install demo test lint bench bench-kube kube kube-up kube-down clean
+.PHONY: help install demo test lint mutants bench bench-kube kube kube-up kube-down clean
 
 help:  ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -27,6 +27,9 @@ lint: .venv/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+mutants: .venv/.installed  ## try small mistakes in the code and tell which no test notices (ONLY=part/of/a/path)
+	$(BIN)/python -m tools.mutants $(ONLY)
+
 bench: .venv/.installed .venv-bench/.installed  ## measure what a user waits for, against peers in the same run
 	$(BIN)/python -m benchmarks
 
@@ -43,7 +46,7 @@ kube-down: .venv/.installed  ## stop what kube-up started
 	$(BIN)/python -m tests.kubernetes.controlplane.cluster down
 
 clean:  ## remove environments and caches
-	rm -rf .venv .venv-paddle .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .venv-paddle .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants build dist
 
 .venv/.installed: requirements/dev.txt pyproject.toml scripts/make-venv
 	@scripts/make-venv .venv requirements/dev.txt --editable

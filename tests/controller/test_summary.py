@@ -1,145 +1,293 @@
-"""The status a person reads."""
+"""What the status says: phase, counters, messages, times, progress and conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Phase, Progress
+from regatta.api.job import Completion, Condition, Phase, Progress, Ref, RoleStatus
 from regatta.controller.world import Pod, PodPhase
 from tests.controller.builders import Scene, a_job, a_scene, at
 
 
-def a_starting() -> Scene:
-    scene = a_scene(a_job().with_ps(1).with_workers(2))
-    scene.tick()
-    return scene
-
-
-def a_running() -> Scene:
-    return a_scene(a_job().with_ps(1).with_workers(2)).run()
-
-
-PHASES: dict[str, tuple[Callable[[], Scene], Callable[[Scene], object], Phase, str]] = {
-    "nothing is placed": (a_starting, lambda s: s, Phase.PENDING, ""),
-    "one waits, and says for what": (
-        a_starting,
-        lambda s: s.place().change("j-worker-1", scheduled=False, waiting="no GPU is free"),
-        Phase.PENDING,
-        "no GPU is free",
-    ),
-    "all are placed": (
-        a_starting,
-        lambda s: s.place().change("j-worker-1", host=None),
-        Phase.STARTING,
-        "2 of 3 replicas have an address",
-    ),
-    "all have their environment and one starts": (
-        a_running,
-        lambda s: s.change("j-worker-1", phase=PodPhase.STARTING, waiting="pulls its image"),
-        Phase.STARTING,
-        "pulls its image",
-    ),
-    "all run": (a_running, lambda s: s, Phase.RUNNING, ""),
-    "one is done and the others run": (
-        a_running,
-        lambda s: s.succeed("j-worker-0"),
-        Phase.RUNNING,
-        "",
-    ),
-    "a node missed a heartbeat": (
-        a_running,
-        lambda s: s.change("j-worker-0", phase=PodPhase.UNKNOWN),
-        Phase.RUNNING,
-        "",
-    ),
-    "a larger size waits": (
-        a_running,
-        lambda s: (s.scale(worker=3).tick(), s.change("j-worker-2", waiting="no GPU is free")),
-        Phase.RUNNING,
-        "to be scaled: no GPU is free",
-    ),
-}
-
-
-@pytest.mark.parametrize(("before", "happen", "phase", "message"), PHASES.values(), ids=PHASES)
-def test_the_phase_says_how_far_a_job_is_and_the_message_why_no_further(
-    before: Callable[[], Scene], happen: Callable[[Scene], object], phase: Phase, message: str
-) -> None:
-    scene = before()
-    happen(scene)
-    scene.tick()
-
-    assert (scene.job.status.phase, scene.job.status.message) == (phase, message)
-
-
-def test_a_restart_is_shown_until_all_run_again() -> None:
-    scene = a_scene(a_job().with_workers(2).policy(backoff_limit=1)).run()
-    scene.fail("j-worker-0", 3).tick()
-    why = scene.job.status.message
-    assert "j-worker-0 exited with code 3; starting again" in why
-
-    scene.tick(5)
-    scene.place().tick()
-    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RESTARTING, why)
-
-    scene.run()
-    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
+def worker(scene: Scene) -> RoleStatus:
+    assert scene.job.status.worker is not None
+    return scene.job.status.worker
 
 
 def test_replicas_are_counted_by_what_they_do() -> None:
-    scene = a_scene(a_job().with_ps(1).with_workers(4)).run()
-    scene.succeed("j-worker-0").change("j-worker-1", phase=PodPhase.UNKNOWN)
-    scene.change("j-worker-2", phase=PodPhase.STARTING).tick()
+    scene = a_scene(a_job().with_workers(6)).run()
+    scene.change("j-worker-1", phase=PodPhase.STARTING)
+    scene.change("j-worker-2", phase=PodPhase.PENDING)
+    scene.change("j-worker-3", phase=PodPhase.UNKNOWN)
+    scene.succeed("j-worker-4")
+    scene.fail("j-worker-5", 143, stopping=True)
 
-    worker = scene.job.status.worker
-    assert worker is not None
-    assert (worker.succeeded, worker.unknown, worker.starting, worker.running) == (1, 1, 1, 1)
-    assert (worker.ready, worker.replicas, worker.done) == ("1/4", 4, (0,))
-    assert [ref.name for ref in worker.refs] == [f"j-worker-{index}" for index in range(4)]
-    assert scene.job.status.heter is None
+    scene.tick()
 
-    scene.scale(worker=6).tick()
-    assert scene.job.status.worker is not None
-    assert scene.job.status.worker.replicas == 4, "those that it runs with, not those asked for"
+    assert worker(scene) == RoleStatus(
+        pending=1,
+        starting=1,
+        running=1,
+        failed=1,
+        succeeded=1,
+        unknown=1,
+        ready="1/6",
+        replicas=6,
+        refs=tuple(Ref(name=f"j-worker-{n}", uid=f"pod-{n + 1}") for n in range(6)),
+        done=(4,),
+    )
 
 
-def test_a_pod_that_does_not_go_is_named_by_whoever_needs_its_name() -> None:
+def test_what_is_not_made_yet_is_pending_and_what_has_succeeded_stays_so() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2))
+    scene.tick()
+    assert (worker(scene).pending, worker(scene).ready, worker(scene).refs) == (2, "0/2", ())
+
+    scene.run().succeed("j-worker-0").tick()
+    scene.lose("j-worker-0").tick()
+
+    assert (worker(scene).succeeded, worker(scene).pending) == (1, 0)
+
+
+def test_every_role_has_its_own_counters() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2).with_heter(1)).run()
+    status = scene.job.status
+    assert {role: counted.ready for role, counted in status.roles().items()} == {
+        "ps": "1/1",
+        "worker": "2/2",
+        "heter": "1/1",
+    }
+    assert (status.mode, status.observed_generation, status.tasks) == ("Heter", 1, {})
+
+    scene = a_scene(a_job().with_task("a", 1).with_task("b", 2)).run()
+    status = scene.job.status
+    assert {role: counted.ready for role, counted in status.tasks.items()} == {
+        "a": "1/1",
+        "b": "2/2",
+    }
+    assert (status.mode, status.worker) == ("Custom", None)
+
+
+#: Two workers of which the second is like this, and the phase of the job.
+SECOND: dict[str, tuple[dict[str, Any], Phase]] = {
+    "runs": ({"phase": PodPhase.RUNNING, "scheduled": True}, Phase.RUNNING),
+    "is on a node that says nothing": (
+        {"phase": PodPhase.UNKNOWN, "scheduled": True},
+        Phase.RUNNING,
+    ),
+    "is set up": ({"phase": PodPhase.STARTING, "scheduled": True}, Phase.STARTING),
+    "waits in its place": ({"phase": PodPhase.PENDING, "scheduled": True}, Phase.STARTING),
+    "has no place": ({"phase": PodPhase.PENDING, "scheduled": False}, Phase.PENDING),
+}
+
+
+@pytest.mark.parametrize(("pod", "phase"), SECOND.values(), ids=SECOND)
+def test_the_phase_is_that_of_the_replica_that_is_least_far(
+    pod: dict[str, Any], phase: Phase
+) -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.change("j-worker-1", **pod).tick()
+
+    assert scene.job.status.phase is phase
+
+
+def test_a_replica_that_has_succeeded_needs_no_place() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2)).run()
+    scene.succeed("j-worker-0").tick()
+    scene.lose("j-worker-0").change("j-worker-1", phase=PodPhase.STARTING).tick()
+
+    assert scene.job.status.phase is Phase.STARTING
+
+
+def test_a_task_that_may_fail_leaves_the_job_running() -> None:
+    scene = a_scene(a_job().with_task("t", 2, Completion(min_failed=2))).run()
+
+    scene.fail("j-t-0", 1).tick()
+
+    assert scene.job.status.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("deed", ["restart", "scale"])
+def test_until_all_run_again_a_person_sees_why_they_do_not(deed: str) -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.lose("j-worker-0") if deed == "restart" else scene.scale(worker=1)
+    scene.tick()
+    phase = Phase.RESTARTING if deed == "restart" else Phase.SCALING
+    why = scene.job.status.message
+    assert (scene.job.status.phase, bool(why)) == (phase, deed == "restart")
+
+    scene.tick()
+    scene.place().tick()
+    assert (scene.job.status.phase, scene.job.status.message) == (phase, why)
+    scene.change("j-worker-0", waiting="pulls its image").tick()
+    assert (scene.job.status.phase, scene.job.status.message) == (phase, "pulls its image")
+
+    for name in scene.names:
+        scene.change(name, phase=PodPhase.RUNNING, waiting="")
+    scene.tick()
+    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
+
+
+def test_a_job_that_starts_says_how_many_can_be_reached_and_then_what_it_waits_for() -> None:
+    scene = a_scene(a_job().with_workers(3))
+    scene.tick()
+    for index in range(3):
+        scene.change(f"j-worker-{index}", scheduled=True, waiting="pulls its image")
+    scene.change("j-worker-2", host="127.64.0.3").tick()
+    assert scene.job.status.message == "1 of 3 replicas have an address"
+
+    scene.change("j-worker-0", host="127.64.0.1").change("j-worker-1", host="127.64.0.2").tick()
+    scene.tick()
+
+    assert scene.job.status.phase is Phase.STARTING
+    assert scene.job.status.message == "pulls its image"
+
+
+def test_what_a_pod_waited_for_is_forgotten_when_it_runs_or_has_ended() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2)).run()
+    scene.change("j-worker-0", waiting="an image that came")
+    scene.succeed("j-worker-0").change("j-ps-0", phase=PodPhase.STARTING).tick()
+
+    assert scene.job.status.message == ""
+
+    scene.change("j-ps-0", phase=PodPhase.RUNNING)
+    scene.change("j-worker-1", waiting="a probe").tick()
+
+    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
+
+
+def test_what_a_growth_waits_for_is_told_while_the_job_runs() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.scale(worker=2).tick()
+    scene.tick()
+    assert scene.job.status.message == ""
+
+    scene.change("j-worker-1", waiting="needs 4 CPUs").tick()
+
+    assert scene.job.status.message == "to be scaled: needs 4 CPUs"
+
+
+def held(name: str, index: int) -> Pod:
+    """A pod of an attempt before, which goes and does not go."""
+    return Pod(
+        name=name, uid="held", role="worker", index=index, deleting=True, gone_by=at(-60).wall
+    )
+
+
+def test_a_former_pod_that_does_not_go_is_named_only_where_its_name_is_needed() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.children = replace(scene.children, pods=(*scene.children.pods, held("j-worker-5", 5)))
+    scene.change("j-worker-0", phase=PodPhase.STARTING).tick()
+    assert scene.job.status.message == ""
+
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.children = replace(scene.children, pods=(*scene.children.pods, held("j-worker-1", 1)))
+    scene.scale(worker=2).tick()
+    assert scene.job.status.message.startswith("to be scaled: the former pod j-worker-1 is being")
+
+
+def test_a_job_begins_when_all_its_replicas_have_a_place() -> None:
+    scene = a_scene(a_job().with_workers(2))
+    scene.tick()
+    scene.change("j-worker-0", scheduled=True).tick(5)
+    assert scene.job.status.start_time is None
+
+    scene.change("j-worker-1", scheduled=True).tick(5)
+
+    assert (scene.job.status.start_time, scene.job.status.started_awake) == (at(10).wall, 10.0)
+    scene.tick(5)
+    assert scene.job.status.start_time == at(10).wall
+
+
+def test_signs_of_life_count_from_when_a_job_runs_where_they_are_heard() -> None:
     scene = a_scene(a_job().with_workers(1))
-    former = Pod(name="j-worker-0", uid="old", role="worker", deleting=True, gone_by=at(0).wall)
-    scene.children = replace(scene.children, pods=(former,))
+    scene.tick()
+    scene.place().tick(5)
+    assert scene.job.status.heartbeat_awake is None
+    scene.change("j-worker-0", phase=PodPhase.RUNNING).tick(5)
+    assert scene.job.status.heartbeat_awake == 10.0
+    scene.tick(5)
+    assert scene.job.status.heartbeat_awake == 10.0
 
-    scene.tick(60)
-
-    assert "the former pod j-worker-0 is being deleted and does not go" in scene.job.status.message
-
-
-def test_a_condition_changes_its_time_only_when_it_turns() -> None:
-    scene = a_running()
-    admitted = next(c for c in scene.job.status.conditions if c.type == "Admitted")
-    assert (admitted.status, admitted.reason) == ("True", "Starting")
-
-    scene.edit(suspend=True).tick(10)
-    turned = {c.type: (c.status, c.last_transition_time) for c in scene.job.status.conditions}
-    assert turned["Admitted"] == ("False", at(scene.now).wall)
-    assert turned["Suspended"] == ("True", at(scene.now).wall)
-    assert {"Completed", "Failed"}.isdisjoint(turned), "what never was is not told"
-
-    scene.tick(10)
-    again = {c.type: (c.status, c.last_transition_time) for c in scene.job.status.conditions}
-    assert again == turned
+    deaf = a_scene(a_job().with_workers(1), services=True).run()
+    assert deaf.job.status.heartbeat_awake is None
 
 
-def test_a_suspended_job_has_not_started() -> None:
-    scene = a_running()
-    assert scene.job.status.start_time is not None
+def test_a_suspended_job_has_neither_begun_nor_been_heard() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
 
     scene.edit(suspend=True).tick()
 
-    assert scene.job.status.start_time is None
-    assert scene.job.status.started_awake is None
+    status = scene.job.status
+    assert (status.start_time, status.started_awake, status.heartbeat_awake) == (None, None, None)
+
+
+def test_a_job_that_is_over_says_when_and_starts_nothing_later() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1)).run()
+    scene.fail("j-worker-0", 1).tick()
+    assert scene.job.status.restart_at is not None
+
+    scene.edit(abort=True).tick(7)
+
+    status = scene.job.status
+    assert (status.phase, status.completion_time, status.restart_at) == (
+        Phase.ABORTED,
+        at(7).wall,
+        None,
+    )
+
+
+def conditions(scene: Scene) -> dict[str, str]:
+    return {condition.type: condition.status for condition in scene.job.status.conditions}
+
+
+def test_conditions_come_when_they_are_true_and_stay_with_their_last_change() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.tick()
+    assert conditions(scene) == {}
+    scene.place().tick(1)
+    assert conditions(scene) == {"Admitted": "True"}
+    scene.tick(1)
+    assert conditions(scene) == {"Admitted": "True", "EnvironmentReady": "True"}
+
+    scene.edit(suspend=True).tick(1)
+
+    suspended = {"last_transition_time": at(3).wall, "observed_generation": 2}
+    assert scene.job.status.conditions == (
+        Condition(type="Admitted", status="False", reason="Suspended", **suspended),
+        Condition(type="EnvironmentReady", status="False", reason="Suspended", **suspended),
+        Condition(type="Suspended", status="True", reason="Suspended", **suspended),
+    )
+    before = scene.job.status.conditions
+    scene.edit(suspend=True).tick(60)
+    assert scene.job.status.conditions == before
+
+    scene.edit(suspend=False).tick()
+    assert conditions(scene)["Suspended"] == "False"
+
+
+def test_a_condition_says_why_in_the_words_of_the_status() -> None:
+    failed = a_scene(a_job().with_workers(1)).run()
+    failed.fail("j-worker-0", 3).tick()
+    condition = failed.job.status.conditions[-1]
+    assert (condition.type, condition.status) == ("Failed", "True")
+    assert (condition.reason, condition.message) == (
+        "ReplicaFailed",
+        "j-worker-0 exited with code 3",
+    )
+
+    running = a_scene(a_job().with_workers(1)).run()
+    assert [c.reason for c in running.job.status.conditions] == ["Starting", "Running"]
+    running.succeed("j-worker-0").tick()
+    assert conditions(running) == {
+        "Admitted": "True",
+        "EnvironmentReady": "True",
+        "Completed": "True",
+    }
 
 
 def test_progress_is_shown_as_it_was_heard_with_the_time_left() -> None:
@@ -159,5 +307,25 @@ def test_the_same_report_is_not_written_twice() -> None:
     assert scene.tick(10).status is not None
 
     scene.children = replace(scene.children, heartbeat_awake=11.0)
+
+    assert scene.tick(1).status is None
+
+
+def test_a_report_is_a_sign_of_life_of_when_it_was_heard() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    reported = replace(scene.children, progress=Progress(step=1, at=at(5).wall))
+
+    scene.children = replace(reported, heartbeat_awake=5.5)
+    scene.tick(6)
+    assert scene.job.status.heartbeat_awake == 5.5
+
+    scene.children = replace(reported, progress=Progress(step=2, at=at(6).wall))
+    scene.tick(6)
+    assert scene.job.status.heartbeat_awake == 5.5, "it has none of its own"
+
+
+def test_a_report_without_a_time_is_none() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.children = replace(scene.children, progress=Progress(step=1))
 
     assert scene.tick(1).status is None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import CleanPodPolicy, Phase
-from tests.controller.builders import a_job, a_scene, at
+from regatta.api.job import CleanPodPolicy, Completion, Intranet, Phase
+from regatta.controller.plan import ChildRef, Event
+from regatta.controller.world import Pod, PodPhase
+from tests.controller.builders import Scene, a_job, a_scene, at
 
 
 def test_a_ps_job_completes_when_its_workers_do() -> None:
@@ -161,3 +163,109 @@ def test_a_job_that_is_deleted_without_its_pods_leaves_them_running() -> None:
     plan = scene.tick()
 
     assert (plan.delete, plan.stop, scene.names) == ((), (), ["j-worker-0", "j-worker-1"])
+
+
+def test_an_end_is_one_event_that_says_how() -> None:
+    def last(scene: Scene) -> tuple[Event, ...]:
+        return scene.tick().events
+
+    completed = a_scene(a_job().with_workers(1)).run().succeed("j-worker-0")
+    message = "all trainers succeeded"
+    assert last(completed) == (Event(type="Normal", reason="Completed", message=message),)
+
+    failed = a_scene(a_job().with_workers(1)).run().fail("j-worker-0", 3)
+    message = "j-worker-0 exited with code 3"
+    assert last(failed) == (Event(type="Warning", reason="ReplicaFailed", message=message),)
+
+    aborted = a_scene(a_job().with_workers(1)).run().edit(abort=True)
+    message = "stopping all replicas"
+    assert last(aborted) == (Event(type="Normal", reason="Aborting", message=message),)
+    message = "stopped by its user"
+    assert last(aborted) == (Event(type="Normal", reason="Aborted", message=message),)
+
+
+def test_an_abort_that_takes_its_time_is_told_once() -> None:
+    scene = a_scene(a_job().with_workers(1)).run().edit(abort=True)
+    scene.tick()
+    scene.change("j-worker-0", phase=PodPhase.RUNNING)
+
+    assert scene.tick().events == ()
+
+
+def test_what_a_cleaned_job_leaves_on_a_cluster_goes_with_its_pods() -> None:
+    scene = a_scene(a_job().with_workers(2).intranet(Intranet.SERVICE), services=True).run()
+    left = frozenset({"j-worker-1", "j-worker-0", "j-worker-7"})
+    scene.children = replace(scene.children, services=left)
+
+    plan = scene.succeed("j-worker-0", "j-worker-1").tick()
+
+    services = [ref for ref in plan.delete if ref.kind == "Service"]
+    assert services == [ChildRef(kind="Service", name=f"j-worker-{n}") for n in (0, 1, 7)]
+
+
+def test_tasks_of_a_completed_job_are_stopped_though_servers_would_run_on() -> None:
+    builder = a_job().with_task("t", 2, Completion(min_succeeded=1)).clean(CleanPodPolicy.NEVER)
+    scene = a_scene(builder).run()
+
+    plan = scene.succeed("j-t-0").tick()
+
+    assert [ref.name for ref in plan.stop] == ["j-t-1"]
+
+
+def test_a_former_pod_of_a_completed_job_goes_though_its_servers_run_on() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(1).clean(CleanPodPolicy.NEVER)).run()
+    former = Pod(name="j-worker-1", uid="old", role="worker", index=1, phase=PodPhase.RUNNING)
+    scene.children = replace(scene.children, pods=(*scene.children.pods, former))
+
+    plan = scene.succeed("j-worker-0").tick()
+
+    assert (plan.delete, plan.stop) == ((ChildRef(kind="Pod", name="j-worker-1", uid="old"),), ())
+
+
+@pytest.mark.parametrize("policy", CleanPodPolicy)
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_time_to_live_runs_whatever_is_cleaned(policy: CleanPodPolicy, code: int) -> None:
+    builder = a_job().with_workers(1).clean(policy).policy(ttl_seconds_after_finished=30)
+    scene = a_scene(builder).run()
+    scene.fail("j-worker-0", code) if code else scene.succeed("j-worker-0")
+
+    assert scene.tick().look_again == 30
+    assert scene.tick(10).look_again == 20
+
+
+def test_a_failed_job_forgets_pods_that_were_never_placed() -> None:
+    builder = a_job().with_task("t", 2).clean(CleanPodPolicy.NEVER)
+    scene = a_scene(builder)
+    scene.tick()
+    scene.fail("j-t-0", 1)
+
+    plan = scene.tick()
+
+    assert ([ref.name for ref in plan.delete], plan.stop) == (["j-t-1"], ())
+
+
+def deleted(scene: Scene) -> Scene:
+    metadata = replace(scene.job.metadata, deletion_timestamp=at(1).wall)
+    scene.job = replace(scene.job, metadata=metadata)
+    return scene
+
+
+def test_a_job_that_goes_says_so_and_nothing_else() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.tick()
+    scene.change("j-worker-0", waiting="no room").tick()
+    assert scene.job.status.message == "no room"
+
+    deleted(scene).tick()
+
+    status = scene.job.status
+    assert (status.phase, status.reason, status.message) == (Phase.TERMINATING, "Deleted", "")
+    assert scene.tick().status is None
+
+
+def test_a_finished_job_that_goes_still_says_how_it_ended() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.fail("j-worker-0", 1).tick()
+
+    assert deleted(scene).tick().status is None
+    assert scene.job.status.phase is Phase.FAILED

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from regatta.api.job import Phase
+from regatta.controller.plan import Event
 from regatta.controller.world import Gangs, Pod, PodGroup, PodPhase
-from tests.controller.builders import a_job, a_scene, at
+from tests.controller.builders import Scene, a_job, a_scene, at
 
 
 def test_suspend_removes_the_pods_and_resume_starts_another_attempt() -> None:
@@ -97,3 +98,64 @@ def test_why_a_job_waits_is_the_schedulers_own_words() -> None:
 
     assert scene.job.status.phase is Phase.PENDING
     assert scene.job.status.message == "needs 4 CPUs, 1 of 2 is free"
+
+
+def test_a_suspension_is_told_once() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+
+    message = "suspended; its pods are removed"
+    events = (Event(type="Normal", reason="Suspended", message=message),)
+    assert scene.edit(suspend=True).tick().events == events
+    assert scene.job.status.reason == "Suspended"
+    assert scene.tick(60).events == ()
+
+
+def test_a_job_that_is_born_suspended_begins_with_its_first_attempt() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(suspend=True))
+    scene.tick()
+
+    (pod,) = scene.edit(suspend=False).tick().pods
+
+    assert (pod.attempt, pod.revision) == (0, 1)
+
+
+def in_the_way(scene: Scene, *names: str) -> Scene:
+    pods = tuple(Pod(name=name, uid=name, foreign=True) for name in names)
+    scene.children = replace(scene.children, pods=(*scene.children.pods, *pods))
+    return scene
+
+
+def test_why_a_job_is_held_is_told_once() -> None:
+    scene = in_the_way(a_scene(a_job().with_workers(1)), "j-worker-0")
+
+    (event,) = scene.tick().events
+
+    assert (event.type, event.reason) == ("Warning", "ForeignObject")
+    assert event.message == scene.job.status.message
+    assert scene.tick(30).events == ()
+
+
+def test_a_wait_that_has_nothing_to_say_is_no_event() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.children = replace(scene.children, admitted=False)
+
+    plan = scene.tick()
+
+    assert (plan.events, plan.pods, scene.job.status.reason) == ((), (), "WaitingForPorts")
+
+
+def test_what_is_left_of_an_earlier_attempt_goes_while_the_job_is_held() -> None:
+    scene = in_the_way(a_scene(a_job().with_workers(1)), "j-worker-0")
+    old = Pod(name="j-worker-9", uid="old", role="worker", index=9)
+    scene.children = replace(scene.children, pods=(*scene.children.pods, old))
+
+    assert [ref.name for ref in scene.tick().delete] == ["j-worker-9"]
+
+
+def test_three_that_are_in_the_way_are_named_in_order() -> None:
+    names = [f"j-worker-{n}" for n in (3, 1, 0, 2)]
+    scene = in_the_way(a_scene(a_job().with_workers(4)), *names)
+
+    scene.tick()
+
+    assert "needs: j-worker-0, j-worker-1, j-worker-2; delete" in scene.job.status.message

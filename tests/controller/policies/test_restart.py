@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from regatta.api.job import Phase, RestartScope
+from regatta.controller.plan import Event
+from regatta.controller.policies.restart import pause_before
 from regatta.controller.world import Pod
-from tests.controller.builders import a_job, a_scene
+from tests.controller.builders import a_job, a_scene, at
 
 
 def test_one_failed_replica_fails_the_job_unless_backoff_limit_is_set() -> None:
@@ -144,3 +147,61 @@ def test_a_part_cannot_restart_alone_where_its_address_would_change() -> None:
     plan = scene.fail("j-worker-1", 1).tick()
 
     assert len(plan.delete) == 3
+
+
+PAUSES = {1: 1, 2: 2, 3: 4, 9: 256, 10: 300, 11: 300, 1_000_000: 300}
+
+
+@pytest.mark.parametrize(("failures", "seconds"), PAUSES.items())
+def test_the_pause_doubles_up_to_five_minutes(failures: int, seconds: float) -> None:
+    assert pause_before(failures) == seconds
+
+
+SCOPES = {
+    RestartScope.JOB: "all replicas",
+    RestartScope.ROLE: "its role",
+    RestartScope.REPLICA: "it alone",
+}
+
+
+@pytest.mark.parametrize(("scope", "who"), SCOPES.items())
+def test_a_restart_says_why_how_often_and_who(scope: RestartScope, who: str) -> None:
+    policy = {"backoff_limit": 3, "restart_scope": scope}
+    scene = a_scene(a_job().with_ps(1).with_workers(1).policy(**policy)).run()
+    scene.fail("j-worker-0", 7).tick()
+    scene.tick(1)
+    scene.run()
+
+    plan = scene.fail("j-worker-0", 7).tick()
+
+    words = "j-worker-0 exited with code 7; starting again (failure 2 of 3 allowed)"
+    status = scene.job.status
+    assert (status.phase, status.reason, status.message) == (
+        Phase.RESTARTING,
+        "ReplicaFailed",
+        words,
+    )
+    assert (status.restarts, status.attempt, status.restart_at) == (2, 2, at(scene.now + 2).wall)
+    assert status.failure is not None
+    assert status.failure.exit_code == 7
+    assert plan.events == (Event(type="Warning", reason="Restarting", message=f"{words}: {who}"),)
+    assert plan.look_again == 2
+
+
+def test_a_free_restart_begins_at_once_and_is_remembered() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1)).run()
+    scene.now = 5.0
+
+    scene.lose("j-worker-0").tick()
+
+    status = scene.job.status
+    assert (status.restarts, status.restart_at, status.disruptions) == (0, None, (at(5).wall,))
+    assert [pod.name for pod in scene.tick().pods] == ["j-worker-0"]
+
+
+def test_a_counted_restart_is_no_disruption() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1)).run()
+
+    scene.fail("j-worker-0", 1).tick()
+
+    assert scene.job.status.disruptions == ()

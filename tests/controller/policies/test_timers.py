@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Phase
+from regatta.api.job import Phase, Progress
+from regatta.controller.policies.timers import soonest
 from tests.controller.builders import a_job, a_scene, at
 
 
@@ -72,3 +74,51 @@ def test_a_resumed_job_has_its_whole_deadline_again() -> None:
     assert scene.job.status.phase is Phase.RUNNING
     scene.tick(11)
     assert scene.job.status.reason == "DeadlineExceeded"
+
+
+@pytest.mark.parametrize(
+    ("given", "due"),
+    [((), None), ((None, None), None), ((3.0, None, 2.0), 2.0), ((-1.0, 5.0), 0.0), ((0.5,), 0.5)],
+)
+def test_the_soonest_of_several_timers_counts(
+    given: tuple[float | None, ...], due: float | None
+) -> None:
+    assert soonest(*given) == due
+
+
+def test_a_job_that_does_not_run_yet_is_not_hung() -> None:
+    scene = a_scene(a_job().with_workers(2).policy(hang_timeout_seconds=30)).run()
+    scene.children = replace(scene.children, progress=Progress(step=1, at=at(1).wall))
+    scene.tick(1)
+    scene.lose("j-worker-0").tick()
+    assert scene.job.status.phase is Phase.RESTARTING
+
+    scene.tick(100)
+
+    assert scene.job.status.phase is Phase.RESTARTING
+
+
+def test_a_new_attempt_has_its_whole_hang_timeout_again() -> None:
+    builder = a_job().with_workers(1).policy(hang_timeout_seconds=30, backoff_limit=1)
+    scene = a_scene(builder).run()
+    scene.tick(29)
+    scene.fail("j-worker-0", 1).tick()
+    scene.tick(1)
+
+    scene.run()
+
+    assert scene.job.status.phase is Phase.RUNNING
+    assert scene.tick().look_again == 30
+
+
+def test_timers_of_what_was_just_decided_count_at_once() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(active_deadline_seconds=60))
+    scene.tick()
+
+    assert scene.place().tick().look_again == 60
+
+
+def test_a_job_that_is_over_has_no_deadline() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(active_deadline_seconds=60)).run()
+
+    assert scene.succeed("j-worker-0").tick(10).look_again is None

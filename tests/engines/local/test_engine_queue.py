@@ -147,25 +147,43 @@ def test_scaling_up_stops_nothing_until_the_new_size_is_admitted(
     )
 
 
+def a_diary(folder: Path, name: str) -> str:
+    """A program that writes down when it begins and ends, which is not before it may."""
+    wait = f"until [ -e {folder}/go ]; do sleep 0.02; done"
+    return f"echo {name} begins >> {folder}/diary; {wait}; echo {name} ends >> {folder}/diary"
+
+
 def test_two_gangs_that_each_need_the_machine_run_one_after_the_other(
-    open_engine: OpenEngine,
+    open_engine: OpenEngine, tmp_path: Path
 ) -> None:
     engine = open_engine(cpus=2)
-    for name in ("left", "right"):
-        submit(engine, a_job(name, "sleep 0.1", replicas=2, cpu=1))
-    for name in ("left", "right"):
+    names = ("first", "second", "third")
+    for name in names:
+        submit(engine, a_job(name, a_diary(tmp_path, name), replicas=2, cpu=1), tmp_path)
+    for name in names[1:]:
+        assert "needs 2 CPUs" in waiting_because(engine, name)
+    (tmp_path / "go").touch()
+    for name in names:
         wait_for(engine, name, Phase.COMPLETED)
+    diary = [line.split()[0] for line in (tmp_path / "diary").read_text().splitlines()]
+    assert diary == [name for name in names for _ in range(4)]
 
 
 def test_more_jobs_than_there_are_replica_slots_all_get_their_turn(
-    open_engine: OpenEngine,
+    open_engine: OpenEngine, tmp_path: Path
 ) -> None:
     engine = open_engine(pods=3)
     names = [f"job-{number}" for number in range(12)]
     for name in names:
-        submit(engine, a_job(name, "true"))
+        submit(engine, a_job(name, a_diary(tmp_path, name)), tmp_path)
+    assert waiting_because(engine, names[-1]).endswith("9th in the queue")
+    (tmp_path / "go").touch()
     for name in names:
         wait_for(engine, name, Phase.COMPLETED)
+    here = 0
+    for line in (tmp_path / "diary").read_text().splitlines():
+        here += 1 if line.endswith("begins") else -1
+        assert here <= 3
     eventually(lambda: engine.capacity().nodes[0].pods_held == 0, "everything being given back")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kubernetes.operator.builders import a_job
-from tests.kubernetes.operator.running import Jobs
+from tests.kubernetes.operator.running import Jobs, RunningOperator
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,14 @@ def test_a_job_deleted_in_the_foreground_makes_no_new_pods(jobs: Jobs) -> None:
     assert seen <= first
 
 
-def test_a_deleted_job_goes_although_no_operator_helps(jobs: Jobs) -> None:
+def test_a_deleted_job_goes_although_no_operator_helps(left: Jobs) -> None:
     """K9: a finalizer that did nothing kept jobs for ever once the operator was gone."""
-    jobs.create(a_job("job").workers(1))
-    jobs.wait_for_phase("job", "Running")
-    assert not jobs.get("job")["metadata"].get("finalizers")
+    with RunningOperator(left.plane.admin_kubeconfig, namespace=left.namespace):
+        left.create(a_job("job").workers(2).spec(intranet="Service"))
+        left.wait_for_phase("job", "Running")
+    left.delete("job")
+    left.api.wait_for(f"{left.path}/job", lambda seen: seen is None, what="its removal")
+    ours = "?labelSelector=batch.paddlepaddle.org/job-name%3Djob"
+    for kind in ("pods", "services", "configmaps"):
+        path = f"{left.core}/{kind}{ours}"
+        left.api.wait_for(path, lambda seen: not seen["items"], what=f"no {kind}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kubernetes.operator.builders import a_job
-from tests.kubernetes.operator.running import Jobs
+from tests.kubernetes.operator.running import Jobs, RunningOperator
 
 PODS = ["wide-ps-0", "wide-ps-1", "wide-worker-0", "wide-worker-1"]
 
@@ -149,6 +149,19 @@ def test_gloo_meets_at_a_port_that_is_not_the_servers_own(jobs: Jobs, intranet: 
     server = data["PADDLE_PSERVERS_IP_PORT_LIST"]
     host, port = server.split(":")
     assert data["PADDLE_GLOO_HTTP_ENDPOINT"] == f"{host}:{int(port) + 18}"
+
+
+@pytest.mark.parametrize(
+    ("intranet", "waits_for"), [("PodIP", []), ("Service", ["coord-paddle"]), ("Host", [])]
+)
+def test_no_pod_waits_for_more_than_names(left: Jobs, intranet: str, waits_for: list[str]) -> None:
+    """K15: workers waited for the port of a server that, with gloo, waited for the workers."""
+    settings = {"namespace": left.namespace, "init_image": "busybox:1"}
+    with RunningOperator(left.plane.admin_kubeconfig, **settings):
+        left.create(a_job("wide").with_ps(1).workers(1).spec(withGloo=1, intranet=intranet))
+        pods = left.wait_for_pods("wide", lambda pods: len(pods) == 2, "its pods")
+    for pod in pods.values():
+        assert [c["name"] for c in pod["spec"].get("initContainers", [])] == waits_for
 
 
 def test_host_workers_stand_on_different_nodes_and_servers_have_other_ports(jobs: Jobs) -> None:

@@ -8,14 +8,10 @@ import msgspec
 import pytest
 
 from regatta.api.stored import read_spec
-from regatta.controller.plan import Instant, NewPod
 from regatta.controller.policies.attempts import fingerprint
 from regatta.controller.policies.wrong_spec import NO_SPEC
-from regatta.controller.reconcile import reconcile
-from regatta.controller.world import Children
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.kubernetes.operator.job_reader import JobReader
-from regatta.engines.kubernetes.operator.reconciler import wall_clock
 
 TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "x", "command": ["true"]}]}}
 
@@ -47,19 +43,6 @@ RUNNING: dict[str, Any] = {
 }
 OF_OLDER_RULES = {"sampleSetRef": {"name": "s", "mountPath": "/data"}}
 LOTS = {"schedulingPolicy": {"minResources": {"cpu": "lots"}}}
-
-
-def first_pods(document: JobDocument) -> tuple[NewPod, ...]:
-    children = Children(services=frozenset())
-    wall = wall_clock()
-    job = JobReader().read(document).job
-    return reconcile(job, children, Instant(wall, wall.timestamp())).pods
-
-
-def test_no_worker_is_made_to_wait_for_a_servers_port() -> None:
-    """K15: with gloo a server opens its port only after all workers have met it."""
-    for pod in first_pods(stored(withGloo=1)):
-        assert "initContainers" not in pod.manifest["spec"]
 
 
 def test_a_field_of_another_project_is_named_not_dropped() -> None:
