@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from regatta.engines.kubernetes.api.errors import ConfigError, Stalled, Unreachable
+from regatta.engines.kubernetes.api.kube_errors import ConfigError, Stalled, Unreachable
 
 from regatta.engines.kubernetes.access.config import ClusterAccess, ClusterTrust
 from regatta.engines.kubernetes.access.credentials import ConfiguredCredentials
