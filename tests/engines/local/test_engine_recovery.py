@@ -297,13 +297,17 @@ def test_a_signal_that_could_not_be_sent_is_sent_later(
 def test_a_turn_that_fails_is_made_up_for(
     engine: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    failed = []
+
     def broken(self: Transaction, job: Job, status: JobStatus) -> None:
+        failed.append(job.name)
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(loop, "RETRY", 0.05)
     with monkeypatch.context() as patch:
         patch.setattr(Transaction, "set_status", broken)
         submit(engine, a_job("unwritten"))
+        eventually(lambda: failed, "a turn that fails")
         assert engine.get("default", "unwritten").status.phase is None
     wait_for(engine, "unwritten", Phase.COMPLETED)
 
