@@ -47,10 +47,10 @@ def with_done(role: str, job: Job | None = None) -> Job:
     return replace(job, status=replace(job.status, **{role: RoleStatus(done=(0,))}))
 
 
-def elastic() -> Job:
+def elastic(requests: int | None = 2, limits: int | None = 4, elastic: int | None = 1) -> Job:
     job = job_in()
-    worker = replace(job.spec.roles()["worker"], requests=2, limits=4)
-    return replace(job, spec=replace(job.spec, elastic=1, worker=worker))
+    worker = replace(job.spec.roles()["worker"], requests=requests, limits=limits)
+    return replace(job, spec=replace(job.spec, elastic=elastic, worker=worker))
 
 
 FORBIDDEN: dict[str, tuple[Change, Job, type[RegattaError], str]] = {
@@ -113,8 +113,14 @@ FORBIDDEN: dict[str, tuple[Change, Job, type[RegattaError], str]] = {
         NotPossible,
         "from 2 to 4 replicas, not 5",
     ),
+    "scale to nothing without an elastic minimum": (
+        lambda job: scaled(job, "worker", 0),
+        elastic(requests=None),
+        NotPossible,
+        "from 1 to 4 replicas, not 0",
+    ),
     "take the name of what runs": (REPLACE, job_in(), JobIsLive, "named j is Running. Use `--rep"),
-    "take the name of what waits": (REPLACE, job_in(None), JobIsLive, "named j is Pending"),
+    "take the name of what waits": (REPLACE, job_in(None), JobIsLive, "named j is Pending. Use"),
     "take the name of what goes": (REPLACE, going(), JobIsLive, "named j is being deleted"),
 }
 
@@ -160,6 +166,10 @@ ALLOWED: dict[str, tuple[Job, str, int]] = {
     "while it is suspended": (asked(suspend=True), "worker", 3),
     "once a server has ended well": (with_done("ps"), "worker", 3),
     "within the elastic bounds": (elastic(), "worker", 4),
+    "to one where there is no elastic minimum": (elastic(requests=None), "worker", 1),
+    "to any number where there is no elastic maximum": (elastic(limits=None), "worker", 9),
+    "beyond bounds that are for elastic jobs": (elastic(elastic=None), "worker", 5),
+    "while none is done": (replace(job_in(), status=JobStatus(worker=RoleStatus())), "worker", 3),
     "a task": (job_in(builder=a_job().with_task("a", 1).with_task("b", 1)), "b", 2),
 }
 
@@ -178,6 +188,7 @@ def test_one_worker_that_becomes_two_is_a_collective_job() -> None:
     job = job_in(builder=a_job().with_workers(1))
     assert (job.spec.mode, scaled(job, "worker", 2).spec.mode) == (Mode.SINGLE, Mode.COLLECTIVE)
     assert scaled(job, "worker", 1).spec.mode is Mode.SINGLE
+    assert scaled(job_in(), "worker", 3).spec.mode is Mode.PS
 
 
 def test_a_job_is_deleted_once_whatever_it_does() -> None:

@@ -247,6 +247,12 @@ def test_ports_are_not_asked_for_again_once_a_job_has_pods() -> None:
     scene.children = replace(scene.children, admitted=False)
     assert verdict_on(scene).kind is Kind.GO
 
+    begun = a_scene(a_job().with_workers(2))
+    begun.tick()
+    begun.lose("j-worker-1")
+    begun.children = replace(begun.children, admitted=False)
+    assert verdict_on(begun).kind is Kind.GO, "nor while some are still to be made"
+
 
 def test_a_pod_in_the_way_of_growth_stops_nothing_that_runs() -> None:
     scene = a_scene(a_job().with_workers(1)).run()

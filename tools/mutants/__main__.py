@@ -1,12 +1,13 @@
 """`make mutants`: which mistakes in the brain, in reading jobs and in the scheduler go unnoticed.
 
-    python -m tools.mutants [PART_OF_A_PATH ...]
+    python -m tools.mutants [--survivors] [PART_OF_A_PATH ...]
 
 Prints, for every file, how many mutants were tried and which survived: no test that runs the
 changed line failed. It ends with an error when one in `controller/` survived that is not among the
 explained ones of `equivalent.toml`. What was found is kept in `.mutants`, so that a run that was
 interrupted goes on where it was; after a change of code or tests everything is tried again, first
-with the test that noticed last time, which takes a fraction of the time.
+with the test that noticed last time, which takes a fraction of the time. With `--survivors` only
+what survived the last time, or is new, is tried: for whoever writes the tests that are missing.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class File:
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def main(wanted: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    wanted = [argument for argument in arguments if argument != "--survivors"]
     os.nice(10)
     os.chdir(ROOT)
     os.environ |= {"REGATTA_SEED": "1", "REGATTA_HISTORIES": "10"}
@@ -76,6 +78,8 @@ def main(wanted: list[str]) -> int:
     print(f"mutants: {sum(len(f.mutants) for f in files):,} in {len(files)} files", flush=True)
     coverage = cover([file.path for file in files], folders, UNFIT)
     memory = Memory.read(_fingerprint(folders))
+    if "--survivors" in arguments:
+        memory.trust_what_was_noticed()
     for file in files:
         _try_all(file, coverage, memory)
         _tell(file)
@@ -104,8 +108,10 @@ def _try_all(file: File, coverage: Coverage, memory: Memory) -> None:
         while waiting and len(under_way) < (os.cpu_count() or 1):
             key, mutant = waiting.pop()
             tests = _order(file, mutant, coverage, memory.noticed.get(key))
-            if key in memory.results or not tests:
-                memory.results.setdefault(key, "")
+            if key in memory.results:
+                continue
+            if not tests:
+                memory.keep(key, "")
                 continue
             seconds = sum(coverage.seconds[test] for test in tests)
             under_way[key] = start(file.module, file.tree, mutant, tests, seconds)
@@ -145,10 +151,12 @@ def _keyed(file: File) -> Iterator[tuple[str, Mutant]]:
 
 @dataclass
 class Memory:
-    """Results of the code and the tests as they are, and who noticed the last time."""
+    """What became of each mutant: the test that noticed it, or nothing."""
 
     fingerprint: str
+    #: With the code and the tests as they are.
     results: dict[str, str]
+    #: The last time, whatever they were then.
     noticed: dict[str, str]
 
     @classmethod
@@ -157,10 +165,11 @@ class Memory:
         same = kept.get("fingerprint") == fingerprint
         return cls(fingerprint, kept["results"] if same else {}, kept["noticed"])
 
+    def trust_what_was_noticed(self) -> None:
+        self.results = {key: result for key, result in self.noticed.items() if result}
+
     def keep(self, key: str, result: str) -> None:
-        self.results[key] = result
-        if "::" in result:
-            self.noticed[key] = result
+        self.results[key] = self.noticed[key] = result
         if len(self.results) % 50 == 0:
             self.write()
 

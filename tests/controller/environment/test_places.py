@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regatta.api.job import RoleSpec
-from regatta.controller.environment.places import gpus
+from regatta.controller.environment.places import gpus, has_device
 from tests.controller.builders import a_job
 from tests.controller.environment.seeing import environments
 
@@ -36,6 +36,11 @@ def test_only_a_worker_that_asks_for_no_device_of_any_vendor_is_told_to_use_gloo
     own = environments(a_job().with_workers(2, {"spec": {"containers": containers}}))["j-worker-0"]
 
     assert own.get("PADDLE_DISTRI_BACKEND") == backend
+
+
+@pytest.mark.parametrize("template", [{}, {"spec": {}}, {"spec": {"containers": None}}])
+def test_what_has_no_containers_asks_for_no_device(template: dict[str, Any]) -> None:
+    assert not has_device(RoleSpec(replicas=1, template=template))
 
 
 def asking(**asked: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ def test_a_deadline_counts_from_when_the_gang_was_placed() -> None:
     plan = scene.tick(1)
 
     assert scene.job.status.reason == "DeadlineExceeded"
+    assert scene.job.status.message == "ran longer than activeDeadlineSeconds (60 s)"
     assert [ref.name for ref in plan.stop] == ["j-worker-0"]
 
 

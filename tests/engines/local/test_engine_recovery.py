@@ -6,9 +6,11 @@ import os
 import signal
 import socket
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.job import Job, JobStatus, Phase
 from regatta.controller.plan import Instant, Plan
@@ -187,22 +189,25 @@ def test_a_reboot_fails_the_replicas_it_ended_and_says_so(
 
 
 def test_the_time_in_which_no_engine_watched_does_not_count_against_a_deadline(
-    open_engine: OpenEngine, home: Home
+    open_engine: OpenEngine, home: Home, tmp_path: Path
 ) -> None:
     first = open_engine()
-    submit(first, a_job("timed", "exec sleep 600", runPolicy={"activeDeadlineSeconds": 3600}))
+    script = f"until [ -e {tmp_path}/go ]; do sleep 0.02; done"
+    submit(first, a_job("timed", script, runPolicy={"activeDeadlineSeconds": 3600}))
     wait_for(first, "timed", Phase.RUNNING)
     first.close()
-    store = Store(home.database)
-    awake = store.read.counter("awake")
-    started = store.read.jobs()[0].job.status.started_awake
-    store.close()
-    assert started is not None
-    assert started <= awake < started + 60
-    open_engine().close()
-    store = Store(home.database)
-    assert awake <= store.read.counter("awake") < awake + 60
-    store.close()
+    with closing(Store(home.database)) as store, store.write() as tx:
+        # As if all that was written down were two hours old.
+        (record,) = tx.jobs()
+        status = record.job.status
+        assert status.started_awake is not None
+        tx.set_status(record.job, replace(status, started_awake=status.started_awake - 7200))
+        tx.set_counter("awake", tx.counter("awake") - 7200)
+    second = open_engine()
+    submit(second, a_job("after"))
+    wait_for(second, "after", Phase.COMPLETED)  # so it has looked at the other as well
+    (tmp_path / "go").touch()
+    wait_for(second, "timed", Phase.COMPLETED)
 
 
 def test_a_port_taken_by_somebody_else_is_a_free_restart_on_other_ports(
@@ -292,13 +297,17 @@ def test_a_signal_that_could_not_be_sent_is_sent_later(
 def test_a_turn_that_fails_is_made_up_for(
     engine: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    failed = []
+
     def broken(self: Transaction, job: Job, status: JobStatus) -> None:
+        failed.append(job.name)
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(loop, "RETRY", 0.05)
     with monkeypatch.context() as patch:
         patch.setattr(Transaction, "set_status", broken)
         submit(engine, a_job("unwritten"))
+        eventually(lambda: failed, "a turn that fails")
         assert engine.get("default", "unwritten").status.phase is None
     wait_for(engine, "unwritten", Phase.COMPLETED)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.local.replicas.runspec import Process
+from regatta.engines.local.replicas.runspec import BackOff, Process
 from regatta.engines.local.replicas.runtime import SUPERVISOR, RunPhase
 from regatta.engines.local.supervisor.life import EXIT_CLAIMED
 from tests.engines.local.runs import AT_ONCE, Pod, alive, eventually, shell
@@ -269,25 +269,29 @@ def test_init_processes_are_not_run_again_by_a_restart(pod: Pod, tmp_path: Path)
 
 
 def test_a_replica_that_waits_to_restart_says_so_and_can_be_stopped(pod: Pod) -> None:
-    pod.start(shell("exit 1"), restart_policy="Always")
-    waiting = eventually(lambda: s if "in 10 s" in (s := pod.state()).waiting else None)
+    an_hour = BackOff(base_seconds=3600.0, limit_seconds=3600.0)
+    pod.start(shell("exit 1"), restart_policy="Always", back_off=an_hour)
+    waiting = eventually(lambda: s if "in 3600 s" in (s := pod.state()).waiting else None)
     assert waiting.restarts == 2
-    assert waiting.waiting == "CrashLoopBackOff: exit code 1, restart 2 in 10 s"
+    assert waiting.waiting == "CrashLoopBackOff: exit code 1, restart 2 in 3600 s"
     pod.runtime.stop(pod.run, 30)
     state = pod.ended()
     assert state.exit is not None
     assert (state.stopped, state.exit.code) == (True, 1)
 
 
-def test_the_supervisor_ignores_what_a_terminal_sends(pod: Pod) -> None:
-    pod.start(shell("echo up; sleep 600"))
+def test_the_supervisor_ignores_what_a_terminal_sends(pod: Pod, tmp_path: Path) -> None:
+    pod.start(shell(f"echo up; until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo still up"))
     pod.says("up")
     supervisor = pod.state().supervisor
     assert supervisor is not None
     for number in (signal.SIGINT, signal.SIGHUP):
         os.kill(supervisor, number)
-    assert pod.state().phase is RunPhase.RUNNING
     assert os.getsid(supervisor) == supervisor
+    (tmp_path / "go").touch()
+    state = pod.ended()
+    assert state.exit is not None
+    assert (state.exit.code, pod.texts()) == (0, ["up", "still up"])
 
 
 def test_a_machine_that_shuts_down_does_not_make_a_replica_succeed(pod: Pod) -> None:
