@@ -8,10 +8,10 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from regatta.engines.kubernetes.api.kube_errors import ConfigError, Stalled, Unreachable
 
 from regatta.engines.kubernetes.access.config import ClusterAccess, ClusterTrust
 from regatta.engines.kubernetes.access.credentials import ConfiguredCredentials
+from regatta.engines.kubernetes.api.kube_errors import ConfigError, Stalled, Unreachable
 from regatta.engines.kubernetes.api.transport import Request, Transport, TransportSettings
 from tests.engines.kubernetes.loops import eventually, in_a_loop
 from tests.http.certificates import Authority, Pair, served
