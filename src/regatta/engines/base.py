@@ -46,7 +46,8 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Where a submission was said: the machine of its author, which only an engine of that same
     machine can make use of. Others refuse it (`ShellRefused`)."""
 
-    directory: str = "/"
+    #: Where commands run; empty: at the root.
+    directory: str = ""
     #: The short list of variables that a replica inherits.
     environment: dict[str, str] = {}
     #: What `python` means; None: the first of the PATH above.

@@ -22,7 +22,7 @@ class Body(BaseModel):
 class ShellBody(Body):
     """The submitting shell, for a server on the same machine."""
 
-    directory: str = "/"
+    directory: str = ""
     environment: dict[str, str] = {}
     python: str | None = None
     runtime: Literal["none", "docker", "podman"] = "none"

@@ -16,7 +16,7 @@ REFUSED = {
         volumes={"data": "/data"}
     ),
     "--workdir is about jobs on this machine; on a cluster the image, or workingDir": Shell(
-        directory="/home/me"
+        directory="/"
     ),
     "--runtime is about jobs on this machine; on a cluster the nodes have": Shell(runtime="docker"),
     "--no-gpu is about jobs on this machine; on a cluster take nvidia.com/gpu": Shell(no_gpu=True),

@@ -24,7 +24,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def of(cls, shell: Shell) -> Context:
         return cls(
-            directory=shell.directory,
+            directory=shell.directory or "/",
             shell=shell.environment,
             python=shell.python,
             volumes=shell.volumes,
