@@ -45,7 +45,7 @@ MEASURES = {
         CLUSTER, lambda quick: scale.measure(20 if quick else 500, SHAPE, 5 if quick else 60)
     ),
     "barrier": Measure((*CLUSTER, PEERS[0]), lambda quick: barrier.measure(1 if quick else 5)),
-    "http": Measure(CLUSTER, lambda quick: http.measure(200 if quick else 2000, 1 if quick else 5)),
+    "http": Measure(CLUSTER, lambda quick: http.measure(200 if quick else 600, 1 if quick else 15)),
 }
 
 

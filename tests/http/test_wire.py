@@ -63,7 +63,8 @@ async def test_a_request_is_sent_as_it_was_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "header"), [("/x\r\nX: y", "z"), ("/x", "z\r\nX: y"), ("/x", "z\nX: y")]
+    ("target", "header"),
+    [("/x\r\nX: y", "z"), ("/x", "z\r\nX: y"), ("/x", "z\nX: y"), ("/x", "z\rX: y")],
 )
 @in_a_loop
 async def test_nobody_smuggles_a_line_into_a_request(target: str, header: str) -> None:

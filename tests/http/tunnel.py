@@ -44,8 +44,12 @@ class Tunnel:
             writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
             await writer.drain()
             return None
-        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         host, _, port = head.split(" ")[1].rpartition(":")
+        if ":" in host and not host.startswith("["):  # Whose port would be part of its address.
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            await writer.drain()
+            return None
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         return host.strip("[]"), int(port)
 
     async def _socks(

@@ -14,5 +14,5 @@ and reads its answer whole or part by part, `pool` keeps connections for the nex
 It stands alone and knows neither Kubernetes nor Regatta. It is no general client: no redirects, no
 cookies, no compression, no HTTP/2, no retries. Time limits are the caller's (`asyncio.timeout`); a
 request that is cancelled costs its connection and nothing else. Everything it raises on purpose is
-an `errors.HttpError`.
+a `failures.HttpError`.
 """

@@ -2,7 +2,7 @@
 slow.
 
 A protocol of our own instead of asyncio's StreamReader, because a connection that idles must be
-able to tell whether bytes have come that nobody asked for, and because it costs less.
+able to tell whether bytes have come that nobody asked for.
 """
 
 from __future__ import annotations
@@ -86,12 +86,9 @@ class Stream(asyncio.Protocol):
             self._transport.resume_reading()
         before = len(self.buffer)
         while len(self.buffer) == before and not self._ended:
-            await self._something()
+            self._waiter = self._loop.create_future()
+            await self._waiter
         return len(self.buffer) > before or await self.more()
-
-    async def _something(self) -> None:
-        self._waiter = self._loop.create_future()
-        await self._waiter
 
     async def at_least(self, size: int) -> None:
         while len(self.buffer) < size:
@@ -116,7 +113,8 @@ class Stream(asyncio.Protocol):
         searched = 0
         while (found := buffer.find(mark, searched)) < 0 and len(buffer) <= most:
             searched = max(0, len(buffer) - len(mark) + 1)
-            await self.at_least(len(buffer) + 1)
+            if not await self.more():
+                raise Broken("the other side closed it")
         if not 0 <= found <= most:
             raise NotHttp(f"{what} of more than {most} bytes")
         taken = bytes(memoryview(buffer)[:found])
@@ -133,7 +131,8 @@ class Stream(asyncio.Protocol):
         """Waits until most of what was written is on its way. False where the other side has
         answered or closed before: what it said is then for the reading to find out."""
         while self._full and not self._ended and not self.buffer:
-            await self._something()
+            self._waiter = self._loop.create_future()
+            await self._waiter
         return not self._full
 
     async def start_tls(self, context: ssl.SSLContext, server_name: str | None) -> None:
