@@ -15,7 +15,9 @@ from regatta.controller.plan import ChildRef, Event, NewEnvironment, NewPod, Pla
 BEFORE = JobStatus(phase=Phase.STARTING, revision=1, shape={"worker": 1}, worker=RoleStatus())
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POD = ChildRef("Pod", "a")
-NEW_POD = NewPod(name="j-worker-0", role="worker", index=0, attempt=0, revision=1, manifest={})
+NEW_POD = NewPod(
+    name="j-worker-0", role="worker", index=0, attempt=0, revision=1, by_name=False, manifest={}
+)
 ENVIRONMENT = NewEnvironment(name="j-env-1", revision=1, data={}, manifest={})
 
 
@@ -111,3 +113,8 @@ def test_every_field_of_a_status_is_either_shown_or_kept() -> None:
         assert counted == replace(blank, **{role: RoleStatus()}), role
     counted = remembered(replace(BEFORE, tasks={"a": RoleStatus(running=1, done=(1,))}), told=True)
     assert counted == replace(blank, tasks={"a": RoleStatus(done=(1,))})
+
+
+def test_a_status_that_is_on_record_is_not_overtaken_by_one_that_is_not() -> None:
+    again = replace(BEFORE, attempt=1)
+    assert not only_shows(BEFORE, again, Plan(), told=False)

@@ -184,6 +184,35 @@ def test_nothing_grows_when_it_is_too_late_or_over() -> None:
     assert (over.late, over.growth) == (False, ())
 
 
+def test_a_role_that_is_new_is_growth_from_nothing() -> None:
+    job = with_status(a_job().with_ps(2).with_workers(1), shape={"ps": 1})
+
+    world = seen(job, a_pod("ps", 0), ended("worker", 0, 1))
+
+    assert [(r.name, r.ordinal, r.pod) for r in world.growth] == [
+        ("j-ps-1", 1, None),
+        ("j-worker-0", 2, None),
+    ]
+    without_servers = with_status(a_job().with_ps(1).with_workers(1), shape={"worker": 1})
+    assert ordinal_of(without_servers, "worker", 0) == 0
+
+
+def test_what_nobody_fills_does_not_run() -> None:
+    assert [replica.running for replica in seen(JOB.obj()).replicas] == [False, False, False]
+
+
+def test_somebody_elses_pod_fills_no_place_whatever_it_says() -> None:
+    world = seen(JOB.obj(), a_pod("worker", 0, foreign=True))
+
+    assert [replica.pod for replica in world.of("worker")] == [None, None]
+
+
+def test_what_waits_to_grow_lives_until_it_is_stopped() -> None:
+    world = seen(with_status(GROWING, shape=SHAPE), ended("worker", 0, 1), a_pod("worker", 2))
+
+    assert [pod.name for pod in world.live] == ["j-worker-2"]
+
+
 def test_a_replica_keeps_its_number_while_the_job_grows() -> None:
     job = with_status(a_job().with_ps(2).with_workers(3), shape={"ps": 1, "worker": 2})
 

@@ -46,13 +46,20 @@ PATHS = (
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     "headers",
-    [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic x"}, {"Authorization": "é"}],
+    [
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Basic TOKEN"},
+        {"Authorization": "é"},
+    ],
     ids=["no token", "a wrong token", "another scheme", "not even ASCII"],
 )
 def test_without_the_token_every_path_answers_401(
     regatta: Regatta, path: str, headers: dict[str, str]
 ) -> None:
-    status, body = ask(regatta, path, headers)
+    sent = {name: value.replace("TOKEN", regatta.files.token()) for name, value in headers.items()}
+
+    status, body = ask(regatta, path, sent)
 
     assert status == 401
     assert body["code"] == "Unauthorized"

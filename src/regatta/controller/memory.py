@@ -13,7 +13,7 @@ from regatta.api.job import JobStatus, Phase, RoleStatus
 from regatta.controller.plan import Plan
 
 #: The way to work: which of these it is follows from the pods.
-_ON_THE_WAY = (None, Phase.PENDING, Phase.STARTING, Phase.RUNNING)
+_ON_THE_WAY = (Phase.PENDING, Phase.STARTING, Phase.RUNNING)
 #: Events that only retell what can be seen; all others announce something that must be on record.
 _TELLS_NO_NEWS = frozenset({"Created", "Starting", "Running"})
 

@@ -24,11 +24,11 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     role_number: int
     name: str
     spec: RoleSpec
-    pod: Pod | None = None
+    pod: Pod | None
     #: Has succeeded in this attempt, whether or not its pod is still there.
-    done: bool = False
+    done: bool
     #: Was seen in this attempt and is gone without having succeeded.
-    vanished: bool = False
+    vanished: bool
 
     @property
     def running(self) -> bool:

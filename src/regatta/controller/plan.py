@@ -33,7 +33,7 @@ class NewPod(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     revision: int
     #: Its environment holds names instead of addresses.
-    by_name: bool = False
+    by_name: bool
     #: A complete Kubernetes pod; the local engine runs the same one.
     manifest: dict[str, Any]
 

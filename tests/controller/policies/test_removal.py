@@ -18,6 +18,7 @@ REF = ChildRef(kind="Pod", name="p", uid="u")
 
 def test_a_pod_is_deleted_by_its_uid_and_only_once() -> None:
     assert remove([POD]) == (REF,)
+    assert not REF.force, "its node ends it, unless that is lost"
     assert remove([replace(POD, deleting=True)]) == ()
 
 

@@ -55,7 +55,15 @@ def add(store: Store, job: Job) -> None:
 
 def a_pod(name: str = "demo-worker-0", index: int = 0) -> NewPod:
     manifest = {"metadata": {"name": name}, "spec": {}}
-    return NewPod(name=name, role="worker", index=index, attempt=1, revision=2, manifest=manifest)
+    return NewPod(
+        name=name,
+        role="worker",
+        index=index,
+        attempt=1,
+        revision=2,
+        by_name=False,
+        manifest=manifest,
+    )
 
 
 def test_a_job_comes_back_as_it_went_in(store: Store) -> None:
