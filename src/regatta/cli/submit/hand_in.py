@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from regatta.api.errors import Unanswered
+from regatta.api.job import Job
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
 from regatta.cli.show.explain import show_problems
+from regatta.cli.submit.command_line import read_options
+from regatta.cli.submit.dry_run import DryRun, show_dry_run
 from regatta.engines.base import Accepted, Shell, Submission
 
 
-def hand_in(settings: Settings, submission: Submission, shell: Shell | None) -> Accepted:
+def hand_in(settings: Settings, options: dict[str, Any], output: str | None) -> Job | None:
+    """What the command line asks for: the job that was accepted, or, with nothing created, a look
+    at what it would be (None)."""
+    dry_run = DryRun.of(options)
+    submission, shell = read_options(settings, options)
+    if dry_run:
+        show_dry_run(dry_run, submission, shell, output, settings)
+        return None
+    return _submitted(settings, submission, shell).job
+
+
+def _submitted(settings: Settings, submission: Submission, shell: Shell | None) -> Accepted:
     """Submit it, and show what is worth a warning."""
     try:
         accepted = settings.engine().submit(submission, shell)

@@ -12,8 +12,7 @@ from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import output_option
 from regatta.cli.show.overview import plan_lines
 from regatta.cli.show.rows import handle
-from regatta.cli.submit.command_line import read_options, submission_options
-from regatta.cli.submit.dry_run import DryRun, show_dry_run
+from regatta.cli.submit.command_line import submission_options
 from regatta.cli.submit.hand_in import hand_in
 
 
@@ -31,15 +30,11 @@ def command(settings: Settings, /, detach: bool, output: str | None, **options: 
 
     Exits with 0 only if the job completed: 1 failed, 2 invalid, 3 stopped, 130 detached.
     """
-    dry_run = DryRun.of(options)
-    submission, shell = read_options(settings, options)
-    if dry_run:
-        show_dry_run(dry_run, submission, shell, output, settings)
+    job = hand_in(settings, options, output)
+    if job is None:
         return Exit.OK
-    accepted = hand_in(settings, submission, shell)
-    print("\n".join(plan_lines(accepted.job, settings.paint)), end="\n\n", flush=True)
+    print("\n".join(plan_lines(job, settings.paint)), end="\n\n", flush=True)
     if detach:
-        job = accepted.job
         print(f"job {job.name} submitted; `regatta logs -f {handle(job)}` follows it")
         return Exit.OK
-    return Attached(settings, accepted.job).follow()
+    return Attached(settings, job).follow()

@@ -12,8 +12,7 @@ from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import dump, output_option, plain
 from regatta.cli.show.overview import ending_lines
 from regatta.cli.show.rows import handle
-from regatta.cli.submit.command_line import read_options, submission_options
-from regatta.cli.submit.dry_run import DryRun, show_dry_run
+from regatta.cli.submit.command_line import submission_options
 from regatta.cli.submit.hand_in import hand_in
 
 
@@ -27,13 +26,9 @@ def command(settings: Settings, /, wait: bool, output: str | None, **options: An
 
     FILE is a job file, a folder that holds job.yaml, or - for standard input.
     """
-    dry_run = DryRun.of(options)
-    submission, shell = read_options(settings, options)
-    if dry_run:
-        show_dry_run(dry_run, submission, shell, output, settings)
+    job = hand_in(settings, options, output)
+    if job is None:
         return Exit.OK
-    accepted = hand_in(settings, submission, shell)
-    job = accepted.job
     if output:
         print(dump(plain(job), output), flush=True)
     else:
