@@ -14,7 +14,7 @@ from regatta.controller.policies.removal import remove
 from regatta.controller.policies.timers import until_restart
 from regatta.controller.summary import summarise
 
-#: Seconds; the tenth doubling of one would be longer.
+#: Seconds; from the tenth failure on, doubling would go beyond it.
 LONGEST_PAUSE = 300.0
 
 
