@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Intranet, Phase
+from regatta.api.job import Intranet, Phase, RestartScope
 from regatta.controller import labels
 from regatta.controller.plan import ChildRef, Event
 from regatta.controller.world import Pod, PodPhase, Ports
@@ -261,3 +261,43 @@ def test_every_step_on_the_way_is_an_event_in_words() -> None:
         Event(type="Normal", reason="Starting", message="every replica has its place; starting"),
         Event(type="Normal", reason="Running", message="all replicas run"),
     ]
+
+
+def test_a_place_that_is_filled_under_another_name_is_filled() -> None:
+    scene = a_scene(a_job().with_workers(1), services=True)
+    odd = Pod(name="odd", uid="odd", role="worker", index=0, revision=1)
+    scene.children = replace(scene.children, pods=(odd,))
+
+    assert scene.tick().pods == ()
+
+
+def test_an_environment_waits_for_the_pods_that_will_read_it_again() -> None:
+    policy = {"backoff_limit": 1, "restart_scope": RestartScope.ROLE}
+    scene = a_scene(a_job().with_workers(1).policy(**policy)).run()
+    scene.fail("j-worker-0", 1).tick()
+    assert (scene.names, scene.job.status.revision) == ([], 1)
+
+    assert scene.tick().delete == ()
+
+
+def test_a_service_waits_for_the_pod_that_will_be_reached_by_it_again() -> None:
+    builder = a_job().with_workers(1).intranet(Intranet.SERVICE).policy(backoff_limit=1)
+    scene = a_scene(builder, services=True).run()
+    scene.fail("j-worker-0", 1).tick()
+    assert [ref.kind for ref in scene.tick().delete] == ["ConfigMap"]
+
+    scene.run()
+    scene.tick(1)
+    scene.run()
+    scene.scale(worker=2).tick()
+    scene.lose("j-worker-1")
+    plan = scene.tick()
+    assert ([pod.name for pod in plan.pods], plan.delete) == (["j-worker-1"], ())
+
+
+def test_services_of_a_job_that_meets_by_address_by_now_go() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1), services=True).run()
+    scene.fail("j-worker-0", 1).tick()
+    scene.children = replace(scene.children, services=frozenset({"j-worker-0"}))
+
+    assert ChildRef(kind="Service", name="j-worker-0") in scene.tick().delete

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Intranet, Job, JobSpec, JobStatus, Phase, Ref, RestartScope, RoleStatus
+from regatta.api.job import (
+    Intranet,
+    Job,
+    JobSpec,
+    JobStatus,
+    Phase,
+    Ref,
+    RestartScope,
+    RoleStatus,
+    TaskPort,
+)
 from regatta.controller.observe import observe
 from regatta.controller.policies.attempts import (
     effective_scope,
@@ -76,6 +86,17 @@ def test_an_attempt_of_a_role_begins_it_anew_and_leaves_the_other() -> None:
     assert after.worker is not None
     assert (after.worker.attempt, after.worker.done, after.worker.refs) == (2, (), ())
     assert (after.ps, after.revision) == (job.status.ps, 4)
+    assert after.heartbeat_awake is None
+
+
+def test_every_role_of_a_heter_job_begins_anew() -> None:
+    after = new_attempt_of_all(a_job().with_ps(1).with_workers(1).with_heter(1).obj()).status
+
+    assert {role: memory.attempt for role, memory in after.roles().items()} == {
+        "ps": 1,
+        "worker": 1,
+        "heter": 1,
+    }
 
 
 EDITED: dict[str, tuple[dict[str, Any], bool]] = {
@@ -96,6 +117,21 @@ def test_the_fingerprint_is_of_what_pods_are_made_of_but_their_number(
         template = {"spec": {"containers": [{"name": "other"}]}}
         edit = {"worker": replace(spec.roles()["worker"], template=template)}
     assert (fingerprint(replace(spec, **edit)) != fingerprint(spec)) is other
+
+
+def test_the_fingerprint_knows_the_ports_of_tasks() -> None:
+    without = a_job().with_task("t", 1).obj().spec
+    with_ports = a_job().with_task("t", 1, ports=(TaskPort(label="rpc"),)).obj().spec
+
+    assert fingerprint(without) != fingerprint(with_ports)
+
+
+def test_the_fingerprint_is_the_same_however_and_by_whichever_release_it_is_made() -> None:
+    """Another one would start every job again when the operator is upgraded."""
+    spec = a_job().with_workers(1, {"a": 1, "b": {"c": 2, "d": 3}}).obj().spec
+    turned = a_job().with_workers(2, {"b": {"d": 3, "c": 2}, "a": 1}).obj().spec
+
+    assert fingerprint(spec) == fingerprint(turned) == "742b731fcd19d268"
 
 
 SCOPES: dict[str, tuple[Children, Intranet, RestartScope]] = {

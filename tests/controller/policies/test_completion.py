@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.job import Completion
 from regatta.controller.observe import observe
 from regatta.controller.policies.completion import fails_at, is_complete, tolerated
+from regatta.controller.world import Children
 from tests.controller.builders import JobBuilder, Scene, a_job, a_scene
 
 PS = a_job().with_ps(1).with_workers(2)
@@ -18,6 +20,7 @@ BOTH = (
     a_job().with_task("a", 2, Completion(min_failed=2)).with_task("b", 2, Completion(min_failed=2))
 )
 SERVERS = a_job().with_ps(2)
+ALL = a_job().with_task("a", 2, Completion(min_succeeded=-1))
 ANY = a_job().with_task("a", 2, Completion(min_failed=-1)).with_task("b", 1)
 
 CASES: dict[str, tuple[JobBuilder, tuple[str, ...], tuple[str, ...], bool]] = {
@@ -35,6 +38,8 @@ CASES: dict[str, tuple[JobBuilder, tuple[str, ...], tuple[str, ...], bool]] = {
     "more failures than are let pass": (HARDY, ("j-a-0", "j-b-0"), ("j-a-1", "j-a-2"), False),
     "each role has its own failures": (BOTH, ("j-a-0", "j-b-0"), ("j-a-1", "j-b-1"), True),
     "any number of failures": (ANY, ("j-b-0",), ("j-a-0", "j-a-1"), True),
+    "another role's failure": (ANY, ("j-a-0", "j-a-1"), ("j-b-0",), False),
+    "no number of successes is enough": (ALL, ("j-a-0",), (), False),
 }
 
 
@@ -51,6 +56,13 @@ def test_a_job_is_complete_when_its_goal_is_reached(
 ) -> None:
     scene = ended(builder, succeeded, failed)
     assert is_complete(scene.job, observe(scene.job, scene.children)) is complete
+
+
+def test_a_job_of_no_tasks_has_reached_nothing() -> None:
+    job = TASKS.obj()
+    job = replace(job, spec=replace(job.spec, tasks=()))
+
+    assert not is_complete(job, observe(job, Children()))
 
 
 def test_a_job_without_pods_has_reached_nothing() -> None:

@@ -34,7 +34,7 @@ BLAME = {
         {"j-worker-0": (139, 1.0), "j-worker-1": (1, 2.0)},
         "j-worker-1",
     ),
-    "at the same moment, the first by name": (
+    "at the same moment, the first in order": (
         {"j-worker-0": (1, 5.0), "j-worker-1": (1, 5.0)},
         "j-worker-0",
     ),

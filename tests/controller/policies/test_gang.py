@@ -7,9 +7,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import CleanPodPolicy, Intranet, Phase, RestartScope, SchedulingPolicy
+from regatta.api.job import (
+    CleanPodPolicy,
+    Intranet,
+    JobStatus,
+    Phase,
+    RestartScope,
+    RoleStatus,
+    SchedulingPolicy,
+)
 from regatta.controller import labels
-from regatta.controller.world import Gangs, PodGroup
+from regatta.controller.observe import observe
+from regatta.controller.policies.gang import join
+from regatta.controller.world import Children, Gangs, Pod, PodGroup, PodPhase
 from tests.controller.builders import JobBuilder, Scene, a_job, a_scene
 
 BOTH = frozenset({"volcano", "native"})
@@ -26,6 +36,10 @@ def with_groups(scene: Scene, *groups: PodGroup) -> Scene:
     gangs = replace(scene.children.gangs, groups=groups)  # type: ignore[type-var]
     scene.children = replace(scene.children, gangs=gangs)
     return scene
+
+
+def a_pod(**fields: Any) -> Pod:
+    return Pod(name="j-worker-0", uid="p", role="worker", index=0, **fields)
 
 
 def with_policy(scene: Scene, **policy: Any) -> Scene:
@@ -332,6 +346,29 @@ def test_a_replica_that_starts_again_alone_waits_for_no_gang(done: bool, collect
 
     assert (pod.name, pod.attempt) == ("j-worker-1", 1)
     assert "schedulingGroup" not in pod.manifest["spec"]
+
+
+#: What there is of the first of two workers, and whether the second joins a gang.
+FIRST: dict[str, tuple[JobStatus, tuple[Pod, ...], bool]] = {
+    "nothing": (JobStatus(), (), True),
+    "a pod of this attempt": (JobStatus(), (a_pod(),), True),
+    "a pod that has ended": (JobStatus(), (a_pod(phase=PodPhase.FAILED),), False),
+    "a pod of an earlier attempt": (JobStatus(attempt=1), (a_pod(),), False),
+    "its success": (JobStatus(worker=RoleStatus(done=(0,))), (), False),
+}
+
+
+@pytest.mark.parametrize(("status", "pods", "joins"), FIRST.values(), ids=FIRST)
+def test_only_what_starts_as_a_whole_is_a_gang(
+    status: JobStatus, pods: tuple[Pod, ...], joins: bool
+) -> None:
+    job = replace(a_job().with_workers(2).obj(), status=status)
+    gangs = Gangs(available=BOTH, default="native")
+    world = observe(job, Children(pods=pods, gangs=gangs))
+
+    made = join(job, world, "worker", {"metadata": {}, "spec": {}})
+
+    assert ("schedulingGroup" in made["spec"]) is joins
 
 
 def test_what_is_left_to_make_of_an_attempt_joins_its_gang() -> None:

@@ -49,7 +49,7 @@ def find_fault(job: Job, world: World, now: Instant) -> Fault | None:
         return Fault(
             failure=_disruption(disrupted[0]),
             free=len(recent(job.status.disruptions, now)) < FREE_RESTARTS_AN_HOUR,
-            replicas=tuple(disrupted + [r for r in failed if r not in disrupted]),
+            replicas=(*disrupted, *failed),  # one that is both begins anew once all the same
         )
     blamed = min(failed, key=_blame)
     return Fault(
@@ -66,10 +66,10 @@ def _exit(replica: Replica) -> Exit:
     return (replica.pod and replica.pod.exit) or Exit(code=None)
 
 
-def _blame(replica: Replica) -> tuple[bool, float, str]:
+def _blame(replica: Replica) -> tuple[bool, float]:
     exit = _exit(replica)
     at = exit.finished_at.timestamp() if exit.finished_at else float("inf")
-    return (exit.code in CONSEQUENCES, at, replica.name)
+    return (exit.code in CONSEQUENCES, at)
 
 
 def _settling(blamed: Replica, world: World, now: Instant) -> float | None:

@@ -64,7 +64,7 @@ def retire(job: Job, world: World, now: Instant) -> Plan:
 def let_go(job: Job, world: World) -> Plan:
     """The job is being deleted: nothing is created or judged any more."""
     status = job.status
-    if status.phase is not Phase.TERMINATING and not job.finished:
+    if not job.finished:
         status = replace(status, phase=Phase.TERMINATING, reason="Deleted", message="")
     # `--cascade=orphan`: whoever deletes the job wants its pods to run on.
     orphaned = ORPHAN in job.metadata.finalizers

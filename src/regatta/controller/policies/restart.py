@@ -14,7 +14,7 @@ from regatta.controller.policies.removal import remove
 from regatta.controller.policies.timers import until_restart
 from regatta.controller.summary import summarise
 
-FIRST_PAUSE = 1.0
+#: Seconds; from the tenth failure on, doubling would go beyond it.
 LONGEST_PAUSE = 300.0
 
 
@@ -23,7 +23,6 @@ def restart(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     fault, used = verdict.fault, job.status.restarts
     pause = 0.0 if fault.free else pause_before(used + 1)
     changes = {
-        "phase": Phase.RESTARTING,
         "restarts": used if fault.free else used + 1,
         "restart_at": now.wall + timedelta(seconds=pause) if pause else None,
         "disruptions": (
@@ -57,7 +56,7 @@ def restart(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
 
 def pause_before(failures: int) -> float:
     """1 s after the first failure, doubling: a program that always fails must not spin."""
-    return min(FIRST_PAUSE * 2.0 ** min(failures - 1, 30), LONGEST_PAUSE)
+    return LONGEST_PAUSE if failures > 9 else 2.0 ** (failures - 1)
 
 
 def _message(verdict: Verdict, fault: Fault, job: Job) -> str:
