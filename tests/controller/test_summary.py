@@ -8,7 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from regatta.api.job import Completion, Condition, Phase, Progress, Ref, RoleStatus
-from regatta.controller.world import Pod, PodPhase
+from regatta.controller.judge import Kind, Verdict
+from regatta.controller.observe import observe
+from regatta.controller.summary import summarise
+from regatta.controller.world import Children, Pod, PodPhase
 from tests.controller.builders import Scene, a_job, a_scene, at
 
 
@@ -69,6 +72,37 @@ def test_every_role_has_its_own_counters() -> None:
         "b": "2/2",
     }
     assert (status.mode, status.worker) == ("Custom", None)
+
+
+def test_a_size_is_the_one_a_job_runs_with_or_begins_with() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    ps = a_job().with_ps(2).with_workers(1).obj().spec.ps
+    scene.job = replace(scene.job, status=replace(scene.job.status, made_from=""))
+    scene.write(replace(scene.job.spec, ps=ps)).scale(worker=3).tick()
+
+    assert scene.job.status.ps is not None
+    assert (worker(scene).replicas, scene.job.status.ps.replicas) == (1, 2)
+
+
+def test_a_job_without_replicas_neither_begins_nor_runs() -> None:
+    job = a_job().with_task("t", 1).obj()
+    job = replace(job, spec=replace(job.spec, tasks=()))
+
+    status = summarise(job, observe(job, Children()), Verdict(kind=Kind.GO), at(1))
+
+    assert status.phase is not Phase.RUNNING
+    assert status.start_time is None
+
+
+def test_what_failed_last_is_still_told_when_all_run_again() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1)).run()
+    scene.fail("j-worker-0", 7).tick()
+    scene.tick(1)
+    scene.run()
+
+    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
+    assert scene.job.status.failure is not None
+    assert scene.job.status.failure.exit_code == 7
 
 
 #: Two workers of which the second is like this, and the phase of the job.

@@ -39,7 +39,7 @@ def summarise(job: Job, world: World, verdict: Verdict, now: Instant) -> JobStat
     )
     if verdict.failure is not None:
         status = replace(status, failure=verdict.failure)
-    status = _with_times(status, world, now)
+    status = _with_times(status, phase, world, now)
     status = _with_progress(status, world, now)
     return replace(status, conditions=_conditions(job, status, world, now))
 
@@ -123,21 +123,21 @@ def _in_the_way(world: World, now: Instant) -> str:
     """Whose pod keeps a name that a replica of this job needs."""
     for pod in world.foreign:
         return f"a pod that belongs to somebody else is named {pod.name}"
-    missing = {r.name for r in (*world.replicas, *world.growth) if r.pod is None}
-    for ref in unstick((p for p in world.stale if p.name in missing), now)[0]:
+    needed = {replica.name for replica in (*world.replicas, *world.growth)}
+    for ref in unstick((pod for pod in world.stale if pod.name in needed), now)[0]:
         return f"the former pod {ref.name} is being deleted and does not go; look at its finalizers"
     return ""
 
 
-def _with_times(status: JobStatus, world: World, now: Instant) -> JobStatus:
-    if status.phase is Phase.SUSPENDED:
-        return replace(status, start_time=None, started_awake=None, heartbeat_awake=None)
+def _with_times(status: JobStatus, phase: Phase, world: World, now: Instant) -> JobStatus:
+    if phase is Phase.SUSPENDED:
+        return replace(status, start_time=None, started_awake=None)
     if status.start_time is None and world.replicas and all_placed(world):
         status = replace(status, start_time=now.wall, started_awake=now.awake)
     unheard = status.heartbeat_awake is None and world.children.hears_progress
-    if status.phase is Phase.RUNNING and unheard:
+    if phase is Phase.RUNNING and unheard:
         status = replace(status, heartbeat_awake=now.awake)
-    if status.phase is not None and status.phase.final:
+    if phase.final:
         status = replace(status, completion_time=now.wall, restart_at=None)
     return status
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Phase
+from regatta.api.job import JobStatus, Phase, RestartScope, RoleStatus
+from regatta.controller.observe import observe
 from regatta.controller.plan import Event
-from regatta.controller.world import Gangs, PodGroup
+from regatta.controller.policies.scale import first_size
+from regatta.controller.world import Children, Gangs, PodGroup
 from tests.controller.builders import Scene, a_job, a_scene
 
 
@@ -145,7 +147,7 @@ def test_before_anything_is_made_the_spec_is_followed_without_a_word() -> None:
 
 BEGUN = {
     "a pod": lambda s: s.lose("j-worker-1"),
-    "an environment": lambda s: s.place().tick() and s.lose("j-worker-0").lose("j-worker-1"),
+    "both": lambda s: s,
 }
 
 
@@ -158,6 +160,25 @@ def test_once_anything_is_made_another_size_is_another_attempt(begin: Any) -> No
     scene.scale(worker=1).tick()
 
     assert (scene.job.status.shape, scene.job.status.attempt) == ({"worker": 1}, 1)
+
+
+def test_an_environment_that_is_written_keeps_its_size_though_no_pod_is_left() -> None:
+    policy = {"backoff_limit": 1, "restart_scope": RestartScope.ROLE}
+    scene = a_scene(a_job().with_workers(2).policy(**policy)).run()
+    scene.fail("j-worker-0", 1).tick()
+    assert (scene.names, scene.children.environments) == ([], {1})
+
+    scene.scale(worker=3).tick()
+
+    assert (scene.job.status.shape, scene.job.status.revision) == ({"worker": 2}, 1)
+
+
+def test_what_is_done_has_begun_though_nothing_is_left_of_it() -> None:
+    memory = RoleStatus(done=(0,))
+    status = JobStatus(revision=1, shape={"worker": 1}, worker=memory)
+    job = replace(a_job().with_workers(2).obj(), status=status)
+
+    assert first_size(job, observe(job, Children())) is job
 
 
 def test_a_gang_that_cannot_be_changed_is_something_that_was_made() -> None:

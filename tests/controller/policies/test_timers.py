@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Phase, Progress
-from regatta.controller.policies.timers import soonest
+from regatta.api.job import JobStatus, Phase, Progress
+from regatta.controller.policies.timers import soonest, until_expired, until_hung
+from regatta.controller.world import Children
 from tests.controller.builders import a_job, a_scene, at
 
 
@@ -123,3 +124,29 @@ def test_a_job_that_is_over_has_no_deadline() -> None:
     scene = a_scene(a_job().with_workers(1).policy(active_deadline_seconds=60)).run()
 
     assert scene.succeed("j-worker-0").tick(10).look_again is None
+
+
+HEARD = Children(hears_progress=True)
+RAN = JobStatus(phase=Phase.RUNNING, heartbeat_awake=10.0)
+HANGS: dict[str, tuple[JobStatus, Children, float | None]] = {
+    "from its last sign of life": (RAN, HEARD, 25),
+    "from a younger one that was heard": (RAN, replace(HEARD, heartbeat_awake=12.0), 27),
+    "not from an older one": (RAN, replace(HEARD, heartbeat_awake=5.0), 25),
+    "never where nobody listens": (RAN, replace(HEARD, hears_progress=False), None),
+    "never while it does not run": (replace(RAN, phase=Phase.STARTING), HEARD, None),
+    "never before it has begun": (replace(RAN, heartbeat_awake=None), HEARD, None),
+}
+
+
+@pytest.mark.parametrize(("status", "children", "left"), HANGS.values(), ids=HANGS)
+def test_a_hang_is_counted(status: JobStatus, children: Children, left: float | None) -> None:
+    job = replace(a_job().with_workers(1).policy(hang_timeout_seconds=30).obj(), status=status)
+
+    assert until_hung(job, at(15), children) == left
+
+
+def test_a_job_that_does_not_say_when_it_ended_does_not_expire() -> None:
+    """The former operator's."""
+    job = a_job().with_workers(1).policy(ttl_seconds_after_finished=30).obj()
+
+    assert until_expired(replace(job, status=JobStatus(phase=Phase.COMPLETED)), at(100)) is None

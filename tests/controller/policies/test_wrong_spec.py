@@ -19,11 +19,14 @@ from regatta.api.job import (
     RunPolicy,
 )
 from regatta.api.problems import Problem
+from regatta.controller.observe import observe
+from regatta.controller.plan import Event, Plan
 from regatta.controller.policies.attempts import fingerprint
 from regatta.controller.policies.wrong_spec import (
-    LONGEST_MESSAGE,
     NO_SPEC,
     WrongSpec,
+    refuse,
+    revived,
     spec_in_force,
     was_found_right,
 )
@@ -137,7 +140,68 @@ def test_a_refused_job_that_is_deleted_goes() -> None:
 
 def test_a_long_list_of_problems_is_cut() -> None:
     problems = tuple(Problem(f"spec.tasks[{n}].name", "it is missing") for n in range(500))
-    assert len(WrongSpec(problems=problems).problem) == LONGEST_MESSAGE
+    assert len(WrongSpec(problems=problems).problem) == 1024, "no event may be longer"
+
+
+def test_problems_are_told_a_line_each() -> None:
+    problems = (Problem("spec.ps", "no"), Problem("spec.worker", "no"))
+    assert WrongSpec(problems=problems).problem == "spec.ps: no\nspec.worker: no"
+
+
+def refused(*conditions: Condition, **stored: Any) -> Plan:
+    """A look, ten seconds later, at a job that said this and has not begun."""
+    said = JobStatus(conditions=conditions, **stored)
+    scene = never_right()
+    return refuse(scene.job, observe(scene.job, scene.children), said, MISSPELT, at(10))
+
+
+def test_a_refusal_is_a_condition_since_the_job_is_refused() -> None:
+    admitted = Condition(type="Admitted", status="True", last_transition_time=at(1).wall)
+    failed = Condition(type="Failed", status="True", last_transition_time=at(2).wall)
+    since = {
+        failed: at(2).wall,
+        replace(failed, status="False"): at(10).wall,
+        admitted: at(10).wall,
+    }
+    for before, then in since.items():
+        status = refused(admitted, before).status
+        assert status is not None
+        assert status.conditions == (
+            Condition(
+                type="Failed",
+                status="True",
+                reason="InvalidSpec",
+                message=MISSPELT,
+                last_transition_time=then,
+                observed_generation=1,
+            ),
+        )
+
+
+def test_a_refusal_is_told_unless_it_was() -> None:
+    told = (Event(type="Warning", reason="InvalidSpec", message=MISSPELT),)
+    assert refused().events == told
+    assert refused(reason="InvalidSpec", message=MISSPELT).events == ()
+    assert refused(spec_problem=MISSPELT).events == ()
+    assert refused(reason="InvalidSpec", message=EMPTY).events == told
+    assert refused(reason="CreateRefused", message=MISSPELT).events == told
+
+
+def test_what_was_refused_is_as_if_nobody_had_looked() -> None:
+    admitted = Condition(type="Admitted", status="True")
+    status = JobStatus(
+        phase=Phase.FAILED,
+        reason="InvalidSpec",
+        message=MISSPELT,
+        completion_time=at(1).wall,
+        conditions=(admitted, Condition(type="Failed", status="True")),
+    )
+    job = replace(never_right().job, status=status)
+    assert revived(job).status == JobStatus(conditions=(admitted,))
+
+    goes_on = replace(status, phase=Phase.RUNNING)
+    after = revived(replace(job, status=goes_on)).status
+    assert after == replace(goes_on, reason="", message="")
 
 
 # One that has begun
@@ -156,6 +220,15 @@ def test_a_job_that_runs_goes_on_as_it_was_and_says_so() -> None:
     assert scene.children == before
     assert (plan.pods, plan.stop, plan.delete) == ((), (), ())
     assert scene.tick(60).status is None
+
+
+def test_a_wrong_edit_is_told_beside_what_else_happens() -> None:
+    scene = a_scene(a_job().with_workers(1))
+    scene.tick()
+
+    plan = scene.place().write(scene.job.spec, MISSPELT).tick()
+
+    assert [event.reason for event in plan.events] == ["Starting", "InvalidSpec"]
 
 
 def test_a_job_that_runs_tells_of_each_wrong_edit() -> None:
@@ -337,6 +410,14 @@ POLICIES: dict[str, tuple[RunPolicy | None, str, RunPolicy]] = {
 def test_what_people_ask_of_a_job(asked: RunPolicy | None, place: str, held: RunPolicy) -> None:
     edit = WrongSpec(problems=(Problem(place, "no"),), run_policy=asked)
     assert spec_in_force(STATUS, edit, RUNS).run_policy == held
+
+
+def test_a_run_policy_is_wrong_whatever_else_is() -> None:
+    places = ("spec.worker.template", "spec.runPolicy.activeDeadlineSeconds")
+    problems = tuple(Problem(place, "no") for place in places)
+    edit = WrongSpec(problems=problems, run_policy=RunPolicy(active_deadline_seconds=-1))
+
+    assert spec_in_force(STATUS, edit, RUNS).run_policy == RunPolicy(backoff_limit=3)
 
 
 def test_a_wrong_run_policy_is_not_followed_where_the_last_right_one_is_forgotten() -> None:

@@ -62,7 +62,7 @@ def spec_in_force(status: JobStatus, wrong: WrongSpec, last_right: JobSpec | Non
 
 def _as_it_runs(status: JobStatus, spec: JobSpec | None) -> JobSpec | None:
     """What is written, if pods made of it are like those that there are, and as many of them."""
-    if spec is None or not status.made_from or fingerprint(spec) != status.made_from:
+    if spec is None or fingerprint(spec) != status.made_from:
         return None
     roles = {
         name: replace(role, replicas=status.shape.get(name, role.replicas))
@@ -127,12 +127,9 @@ def refuse(job: Job, world: World, stored: JobStatus, problem: str, now: Instant
 
 def tell(plan: Plan, stored: JobStatus, problem: str) -> Plan:
     """Say that a job goes on as it was, where it has nothing more important to say; or no more."""
-    status = plan.status
-    if status is None or not (problem or status.spec_problem):
-        return plan
-    status = replace(status, spec_problem=problem)
-    over = status.phase is not None and status.phase.final
-    if problem and not status.reason and not over:
+    assert plan.status is not None  # whatever is done, something is said
+    status = replace(plan.status, spec_problem=problem)
+    if problem and not status.reason:
         status = replace(status, reason=INVALID_SPEC, message=problem)
     return replace(plan, status=status, events=(*plan.events, *_news(stored, problem)))
 
