@@ -75,7 +75,7 @@ class Ports(msgspec.Struct, frozen=True):
     stride: int = 0
     role_stride: int = 0
 
-    def of(self, ordinal: int, role: int = 0) -> int:
+    def of(self, ordinal: int, role: int) -> int:
         return self.base + self.stride * ordinal + self.role_stride * role
 
 

@@ -121,7 +121,9 @@ def test_a_phase_that_we_do_not_have_stops_nothing(left: Jobs, phase: str) -> No
         )
         left.create(a_job("next").workers(1).that_succeeds())
         left.wait_for_phase("next", "Completed")
-        if phase != "Succeed":
+        if phase == "Succeed":
+            assert not left.pods("job"), "what has succeeded is over"
+        else:
             left.wait_for_phase("job", "Running")
 
 

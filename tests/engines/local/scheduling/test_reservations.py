@@ -48,7 +48,7 @@ def test_port_blocks_stay_out_of_the_ranges_others_pick_from() -> None:
 def test_the_brain_gets_a_base_and_a_stride() -> None:
     reservation = Reservation(300, 7, 3)
     ports = ports_of(reservation)
-    assert [place(reservation, i)[1] for i in range(3)] == [ports.of(i) for i in range(3)]
+    assert [place(reservation, i)[1] for i in range(3)] == [ports.of(i, 0) for i in range(3)]
 
 
 def test_neighbours_never_overlap_and_what_was_just_used_is_not_given_again() -> None:
