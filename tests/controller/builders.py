@@ -137,7 +137,7 @@ class Scene:
         for ref in plan.delete:
             if ref.kind == "Pod":
                 del pods[ref.name]
-        gone = {ref.name for ref in plan.delete}
+        gone = {ref.name for ref in plan.delete if ref.kind != "Pod"}
         left = (r for r in self.children.environments if environment_name(self.job, r) not in gone)
         for new in plan.pods:
             assert new.name not in pods, f"{new.name} was created twice"

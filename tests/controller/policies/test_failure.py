@@ -166,6 +166,17 @@ def test_what_failed_beside_a_disruption_starts_again_with_it_once() -> None:
     assert scene.job.status.worker.replica_attempts == {"0": 1, "1": 1}
 
 
+def test_a_replica_whose_pod_is_gone_starts_again_alone_where_it_may() -> None:
+    policy = {"restart_scope": RestartScope.REPLICA}
+    scene = a_scene(a_job().with_ps(1).with_workers(2).policy(**policy)).run()
+
+    scene.lose("j-worker-1").tick()
+
+    assert scene.job.status.worker is not None
+    assert scene.job.status.worker.replica_attempts == {"1": 1}
+    assert [(pod.name, pod.attempt) for pod in scene.tick().pods] == [("j-worker-1", 1)]
+
+
 def test_free_restarts_of_an_hour_ago_do_not_count_any_more() -> None:
     scene = a_scene(a_job().with_workers(1)).run()
     disruptions = tuple(at(float(n)).wall for n in range(10))
