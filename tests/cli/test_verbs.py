@@ -71,6 +71,35 @@ def test_get_watch_prints_each_change(regatta: Regatta, name: str) -> None:
         watching.communicate()
 
 
+def test_get_watch_says_nothing_where_only_the_age_would_change(
+    regatta: Regatta, name: str
+) -> None:
+    script = "import time, regatta\nfor n in range(600): regatta.progress(n, 600); time.sleep(0.2)"
+    text = shell_job(name, f"exec python3 -c '{script}'")
+    submit(regatta, text)
+    assert regatta("wait", name, "--for", "running").code == 0
+
+    def steps() -> int:
+        status = json.loads(regatta("get", name, "-o", "json").out)["status"]
+        return int((status.get("progress") or {}).get("step", 0))
+
+    watching = regatta.start("get", name, "-w")
+    assert watching.stdout is not None
+    try:
+        assert watching.stdout.readline().startswith("NAME")
+        watching.stdout.readline()
+        before = eventually(steps, "progress")
+        eventually(lambda: steps() > before + 5, "more progress")
+        regatta("stop", name)
+        states = []
+        while "Aborted" not in states:
+            states.append(watching.stdout.readline().split()[1])
+    finally:
+        watching.kill()
+        watching.communicate()
+    assert len(states) == len(set(states)), states
+
+
 def test_namespaces_keep_jobs_apart(regatta: Regatta, name: str) -> None:
     submit(regatta, shell_job(name), "-n", "team-a")
 

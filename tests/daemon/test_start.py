@@ -253,3 +253,16 @@ def test_the_token_is_the_same_for_all_who_make_it_at_once(tmp_path: Path) -> No
     assert len(tokens) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["server.token"]
     assert ServerFiles(tmp_path).token() == tokens.pop().strip()
+
+
+def test_an_empty_token_opens_nothing(fresh: Regatta) -> None:
+    assert fresh("server", "start").code == 0
+    assert fresh("server", "stop").code == 0
+    fresh.files.token_file.write_text("")
+
+    said = fresh("get")
+
+    assert said.code == 5
+    assert "is empty; remove it: the next server makes another" in said.err
+    fresh.files.token_file.unlink()
+    assert fresh("get").code == 0

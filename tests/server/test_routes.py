@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
 from regatta.api.errors import RegattaError
-from regatta.engines.base import Submission
+from regatta.engines.base import LogQuery, Submission
 from regatta.engines.blocking import Blocking
 from tests.doors import Regatta, delete_everything, eventually, shell_job
 
@@ -53,6 +57,63 @@ def test_a_misspelt_field_of_the_request_is_named(client: Blocking, regatta: Reg
 
     assert (refused.status, refused.code) == (400, "BadRequest")
     assert [problem.path for problem in refused.problems] == ["replase"]
+
+
+def test_a_body_that_is_not_said_to_be_json_is_told_what_to_say(
+    client: Blocking, regatta: Regatta
+) -> None:
+    """As `curl -d` sends it."""
+    place = urlsplit(regatta.address.url).netloc
+    headers = {
+        "Authorization": f"Bearer {regatta.files.token()}",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    with closing(HTTPConnection(place, timeout=60)) as connection:
+        connection.request("POST", "/regatta/v1/jobs", json.dumps({"text": "x"}), headers)
+        answer = connection.getresponse()
+        said = json.loads(answer.read())
+
+    assert (answer.status, said["code"]) == (400, "BadRequest")
+    assert "Content-Type: application/json" in said["message"]
+
+
+def test_a_pattern_that_is_none_is_a_bad_request(client: Blocking, regatta: Regatta) -> None:
+    submit(client, shell_job("searched"))
+    with pytest.raises(RegattaError) as refused:
+        next(client.logs("default", "searched", LogQuery(grep="(")))
+    assert (refused.value.status, refused.value.code) == (400, "BadRequest")
+
+
+ODD = {
+    "an id beyond all counting": ("GET", "/events?after=99999999999999999999999", None),
+    "an id below all": ("GET", "/events?after=-1", None),
+    "a time before all times": (
+        "GET", "/namespaces/default/jobs/odd/logs?since=0001-01-01T00:00:00%2B14:00", None),
+    "more lines than anybody has": (
+        "GET", "/namespaces/default/jobs/odd/logs?tail=999999999999999999999", None),
+    "a replica before the first": ("GET", "/namespaces/default/jobs/odd/logs?index=-1", None),
+    "half a character in a name": ("POST", "/jobs", '{"text": "x", "name": "\\ud800"}'),
+    "half a character in a variable": ("POST", "/jobs", '{"text": "x", "env": {"A": "\\ud800"}}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_input_is_a_bad_request_and_no_accident(
+    client: Blocking, regatta: Regatta, case: str
+) -> None:
+    submit(client, shell_job("odd"))
+    method, path, body = ODD[case]
+    refused = refusal(regatta, method, path, msgspec.Raw(body.encode()) if body else None)
+    assert (refused.status, refused.code) == (400, "BadRequest"), refused
+
+
+@pytest.mark.parametrize("last", ["²", "9" * 30, "9" * 5000, "-1"])
+def test_an_id_that_no_event_has_is_a_bad_request(
+    client: Blocking, regatta: Regatta, last: str
+) -> None:
+    with pytest.raises(RegattaError) as refused:
+        next(regatta.wire.events("/events", {"follow": True}, last))
+    assert refused.value.code == "BadRequest"
 
 
 def test_what_does_not_exist_is_404(client: Blocking, regatta: Regatta) -> None:

@@ -38,10 +38,11 @@ class Given(NamedTuple):
 
     @property
     def again(self) -> str:
-        """What the next command line must say again to reach the same cluster."""
+        """What the next command line must say again to reach the same engine."""
         words = [f"--engine {self.engine}"] if self.engine == KUBERNETES else []
         words += [f"--context {self.context}"] if self.context else []
         words += [f"--kubeconfig {self.kubeconfig}"] if self.kubeconfig else []
+        words += [f"--server {self.server}"] if self.server else []
         return "".join(f" {word}" for word in words)
 
 

@@ -68,6 +68,8 @@ class ServerFiles:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(file.fileno())  # a power cut must not leave a door that opens to nothing
         with suppress(FileExistsError):
             os.link(draft, self.token_file)
         draft.unlink()
@@ -75,7 +77,7 @@ class ServerFiles:
 
     def _read_token(self) -> str:
         try:
-            return self.token_file.read_text(encoding="ascii").strip()
+            token = self.token_file.read_text(encoding="ascii").strip()
         except FileNotFoundError:
             raise
         except (OSError, UnicodeDecodeError) as unusable:
@@ -83,6 +85,11 @@ class ServerFiles:
                 f"the token in {self.token_file} cannot be read ({_why(unusable)}); make it yours "
                 "again with chown and chmod, or remove it: the next server makes another"
             ) from unusable
+        if not token:  # it would open the door to everybody
+            raise UnusableFile(
+                f"the token in {self.token_file} is empty; remove it: the next server makes another"
+            )
+        return token
 
     def open_log(self) -> int:
         """A descriptor that appends to the log."""

@@ -56,8 +56,11 @@ def _invalid_job(_: Request, error: Exception) -> Response:
     return refusal(422, "InvalidJob", message, error.problems)
 
 
-def _bad_request(_: Request, error: Exception) -> Response:
+def _bad_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
+    if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+        said = "the body is to be JSON; send the header `Content-Type: application/json` with it"
+        return refusal(400, "BadRequest", said)
     problems = [
         # The first part says where the value was sent (body, query), which the message needs not.
         Problem(".".join(str(part) for part in found["loc"][1:]), found["msg"])

@@ -128,7 +128,7 @@ def test_a_stop_that_was_written_but_not_signalled_is_signalled_by_the_next_engi
     job["spec"]["ps"] = a_role("exec sleep 600")
     submitted = submit(first, job)
     wait_for(first, "servers", Phase.COMPLETED)
-    pid = pods_of(first, "servers", "ps")[0].pid
+    pid = eventually(lambda: pods_of(first, "servers", "ps")[0].pid, "the server's process")
     first.close()
     store = Store(home.database)
     with store.write() as tx:

@@ -8,7 +8,7 @@ import pytest
 
 from regatta.api.errors import JobNotFound, NotPossible
 from regatta.api.job import Job, Phase
-from regatta.engines.base import EventView, Gone, LogQuery, WatchUpdate
+from regatta.engines.base import EventView, Gone, LogBatch, LogQuery, WatchUpdate
 from regatta.engines.blocking import Blocking
 from regatta.engines.local.jobs import LocalJobs
 from regatta.engines.local.store import feed
@@ -137,6 +137,32 @@ def test_following_a_job_that_is_deleted_ends_with_its_being_gone(engine: Blocki
     wait_for(engine, "doomed", Phase.RUNNING)
     engine.delete("default", "doomed")
     assert list(stream)[-1] == Gone("default", "doomed")
+
+
+def test_a_follower_of_a_replaced_job_hears_of_no_other(engine: Blocking) -> None:
+    old = submit(engine, a_job("name", "echo old; exec sleep 600"))
+    wait_for(engine, "name", Phase.RUNNING)
+    stream = engine.follow("default", "name", LogQuery())
+    next(stream)
+    submit(engine, a_job("name", "echo new"), replace=True)
+    updates = list(stream)
+    assert {update.uid for update in updates if isinstance(update, Job)} <= {old.uid}
+    assert updates[-1] == Gone("default", "name")
+    by_uid = list(engine.follow("default", old.uid, LogQuery()))
+    assert isinstance(by_uid[-1], Job)
+    assert (by_uid[-1].uid, by_uid[-1].status.phase) == (old.uid, Phase.ABORTED)
+
+
+def test_whoever_resumes_under_a_name_that_is_anothers_by_now_is_told_so(
+    engine: Blocking,
+) -> None:
+    submit(engine, a_job("name", "echo old"))
+    wait_for(engine, "name", Phase.COMPLETED)
+    batches = [u for u in engine.follow("default", "name", LogQuery()) if isinstance(u, LogBatch)]
+    submit(engine, a_job("name", "echo new"))
+    wait_for(engine, "name", Phase.COMPLETED)
+    resumed = list(engine.follow("default", "name", LogQuery(after=batches[-1].after)))
+    assert resumed == [Gone("default", "name")]
 
 
 def test_events_are_followed_from_where_one_was(engine: Blocking) -> None:

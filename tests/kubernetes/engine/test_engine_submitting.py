@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from regatta.api.errors import ClusterUnreachable, JobIsLive, NoCluster, ShellRefused
+from regatta.api.errors import ClusterUnreachable, JobIsLive, NoCluster, NotPossible, ShellRefused
 from regatta.engines.base import Accepted, Shell, Submission
 from regatta.engines.blocking import Blocking
 from regatta.engines.kubernetes.engine.engine import open_cluster
@@ -181,3 +182,31 @@ def test_a_preview_of_what_would_be_stored_stores_nothing(
 def test_a_kubeconfig_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(NoCluster, match="there is no kubeconfig at"):
         open_cluster(tmp_path / "nothing", None)
+
+
+def test_a_late_repetition_of_a_submission_that_was_replaced_replaces_nothing(
+    engine: Blocking, jobs: Jobs, name: str
+) -> None:
+    def send(key: str) -> Accepted:
+        return engine.submit(a_submission(name, key, replace=True))
+
+    send("first")
+    second = send("second")
+
+    with pytest.raises(NotPossible, match=r"arrived before, as a job .* that was replaced since"):
+        send("first")
+    assert engine.get(jobs.namespace, name).uid == second.job.uid
+    assert send("second").job.uid == second.job.uid
+
+
+def test_all_who_replace_one_job_at_once_have_their_turn(
+    engine: Blocking, jobs: Jobs, name: str
+) -> None:
+    def send(key: str) -> str:
+        return engine.submit(a_submission(name, key, replace=True)).job.uid
+
+    with ThreadPoolExecutor(5) as pool:
+        made = set(pool.map(send, "abcde"))
+
+    assert len(made) == 5
+    assert engine.get(jobs.namespace, name).uid in made

@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 from regatta.api.job import Job
-from regatta.engines.base import EventView, LogQuery, Lost, Synced
+from regatta.engines.base import EventView, LogQuery, Lost, Remark, Synced
 from tests.doors import eventually
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.engine import jobfiles
@@ -38,6 +38,26 @@ def test_events_go_on_after_the_one_that_was_told_last(
 
     assert told[0].id == ids[2]
     assert {event.id for event in told}.isdisjoint(ids[:2])
+
+
+def test_a_follower_is_told_once_that_a_log_cannot_be_read(
+    plane: ControlPlane, jobs: Jobs, name: str
+) -> None:
+    """Simulated nodes keep none."""
+    jobs.create(jobfiles.running(name, workers=2))
+    jobs.wait_for_phase(name, "Running")
+    with opened(plane.admin_kubeconfig, jobs.namespace) as engine:
+        stream = engine.follow(jobs.namespace, name, LogQuery())
+        first = [next(update for update in stream if isinstance(update, Remark)) for _ in "12"]
+        for index in (0, 1):
+            jobs.ends(f"{name}-worker-{index}")
+        rest = [update.text for update in stream if isinstance(update, Remark)]
+
+    assert sorted(remark.text.partition(":")[0] for remark in first) == [
+        "the log of worker-0 cannot be read",
+        "the log of worker-1 cannot be read",
+    ]
+    assert rest == []
 
 
 def _of_its_pod(events: list[EventView]) -> bool:

@@ -79,3 +79,20 @@ def test_view_is_enough_for_looking_and_for_nothing_else(
     stopped = regatta("stop", name)
     assert stopped.code == 5
     assert "alice, who may not patch paddlejobs" in stopped.err
+
+
+def test_who_may_list_and_not_watch_is_told_so_at_once(
+    plane: ControlPlane, jobs: Jobs, tmp_path: Path, name: str
+) -> None:
+    jobs.create(jobfiles.running(name, workers=1))
+    rights = ("--verb=get,list", "--resource=paddlejobs.batch.paddlepaddle.org")
+    plane.kubectl("create", "role", "looker", *rights, "-n", jobs.namespace)
+    binding = ("--role=looker", "--user=alice", "-n", jobs.namespace)
+    plane.kubectl("create", "rolebinding", "alice-looks", *binding)
+    regatta = ClusterRegatta(tmp_path, plane, jobs.namespace, user="alice")
+    eventually(lambda: regatta("get").code == 0, "the right to look")
+
+    said = regatta("wait", name, "--for", "completed", "--timeout", "100s")
+
+    assert said.code == 5
+    assert "alice, who may not watch paddlejobs" in said.err

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from regatta.api.errors import NotPossible, RegattaError
+from regatta.api.errors import JobNotFound, NotPossible, RegattaError
 from regatta.api.job import Job, Phase
 from regatta.cli.follow.status_line import Screen, status_text
 from regatta.cli.follow.ticks import ticking
@@ -54,7 +54,7 @@ class Attached:
                         self._changed(update)
                     case Gone():
                         self._screen.clear()
-                        raise Stop(Exit.CONFLICT, f"job {self._job.name} was deleted meanwhile")
+                        raise self._gone()
                     case Lost():
                         self._note(f"the {self._settings.chosen.far_end} is away; looking for it")
                     case Remark(text):
@@ -65,6 +65,13 @@ class Attached:
 
     def _stream(self) -> Iterator[JobUpdate]:
         return self._settings.engine().follow(self._job.namespace, self._job.name, LogQuery())
+
+    def _gone(self) -> Stop:
+        try:
+            other = self._settings.engine().get(self._job.namespace, self._job.name)
+        except JobNotFound:
+            return Stop(Exit.CONFLICT, f"job {self._job.name} was deleted meanwhile")
+        return replaced(other.name, handle(other))
 
     def _changed(self, job: Job) -> None:
         if job.uid != self._job.uid:

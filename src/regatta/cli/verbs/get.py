@@ -81,20 +81,22 @@ class Listing:
         from regatta.engines.base import Synced
 
         first: list[Job] = []
+        shown: dict[tuple[str, str], list[str]] = {}
         widths: list[int] | None = None
         name = self._names[0] if len(self._names) == 1 else None
         for update in self._settings.engine().watch(self._namespace, name):
             if isinstance(update, Synced) and widths is None:
                 self._check(first)
                 widths = self._begin(first)
+                shown = {(job.namespace, job.name): self._said(job) for job in first}
             elif isinstance(update, Job) and self._wanted(update):
                 if widths is None:
                     first.append(update)
                 elif self._output:
                     print(dump(plain(update), self._output), flush=True)
-                else:
-                    row = self._row(update)
-                    lines = table((), [row], self._settings.paint, widths=widths)
+                elif shown.get((update.namespace, update.name)) != self._said(update):
+                    shown[update.namespace, update.name] = self._said(update)
+                    lines = table((), [self._row(update)], self._settings.paint, widths=widths)
                     print(self._settings.page(lines), flush=True)
 
     def _begin(self, jobs: list[Job]) -> list[int]:
@@ -113,6 +115,11 @@ class Listing:
 
     def _headers(self) -> list[str]:
         return rows.headers(wide=self._wide, namespaces=self._every)
+
+    def _said(self, job: Job) -> list[str]:
+        """Its row but for its age, which is no change."""
+        age = self._headers().index("AGE")
+        return [str(cell) for number, cell in enumerate(self._row(job)) if number != age]
 
     def _row(self, job: Job) -> list[Cell]:
         return rows.row(job, now(), wide=self._wide, namespaces=self._every)

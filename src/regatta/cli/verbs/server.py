@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -76,5 +77,6 @@ def status(settings: Settings, output: str | None) -> Exit:
     print(f"  process: {info.pid}, {kept}")
     print(f"  version: {info.version}")
     print(f"  state:   {info.home}")
-    print(f"  log:     {files.log}")
+    if info.guarded:
+        print(f"  log:     {Path(info.home, files.log.name)}")
     return Exit.OK

@@ -176,6 +176,9 @@ class LocalEngine:
         feed = self._store.feed
         log = await self._call(self._jobs.open_log, namespace, name, query, follow=True)
         try:
+            if log.is_of_another:
+                yield Gone(namespace, name)
+                return
             # Whoever is cut off before the first line leaves out the same ones when they resume.
             yield LogBatch((), log.position)
             told: Job | None = None
@@ -185,8 +188,8 @@ class LocalEngine:
                     # Before the lines are read: nothing is written after the end.
                     version = feed.version
                     ended = await self._call(log.look)
-                    job = await self._call(self._jobs.find, namespace, name) if status else None
-                    if job is not None and job != told:
+                    job = await self._call(self._jobs.followed, log.uid, name)
+                    if status and job is not None and job != told:
                         told = job
                         yield job
                 pause = min(pause * 1.5, LATEST)
@@ -196,7 +199,7 @@ class LocalEngine:
                     yield batch
                 if not ended:
                     await feed.moved(version, pause)
-            job = await self._call(self._jobs.find, namespace, name)
+            job = await self._call(self._jobs.followed, log.uid, name)
             if job is None:
                 yield Gone(namespace, name)
             elif status:

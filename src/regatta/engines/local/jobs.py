@@ -134,6 +134,13 @@ class LocalJobs:
         record = self._store.read.job_named(namespace, name)
         return record.job if record is not None else None
 
+    def followed(self, uid: str, asked_as: str) -> Job | None:
+        """The job that somebody follows; None once it is gone, or another has its name."""
+        record = self._store.read.job(uid)
+        if record is None or (record.superseded and asked_as != uid):
+            return None
+        return record.job
+
     def list(self, namespace: str | None, name: str | None = None) -> builtins.list[Job]:
         if namespace is not None and name is not None:
             job = self.find(namespace, name)

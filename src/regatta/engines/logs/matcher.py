@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-from regatta.api.errors import PatternTooSlow, RegattaError
+from regatta.api.errors import BadRequest, PatternTooSlow, RegattaError
 
 #: Of processor time, for one list of lines; a busy machine refuses no pattern.
 SECONDS = 5.0
@@ -33,7 +33,7 @@ class Matcher:
         try:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            raise RegattaError(
+            raise BadRequest(
                 f"grep: {pattern!r} is not a regular expression ({error}); "
                 "write a backslash before characters such as ( [ * to mean them as they are"
             ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from regatta.api.errors import NotPossible
+from regatta.api.errors import BadRequest, NotPossible
 from regatta.api.job import Job
 from regatta.engines.base import LogLine, LogQuery
 from regatta.engines.logs.matcher import Matcher
@@ -18,7 +18,10 @@ LONGEST_LINE = 64 * 1024
 
 def timestamp(moment: datetime) -> str:
     """In UTC with nine digits, so that text compares as time does."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+    try:
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+    except OverflowError:
+        raise BadRequest(f"{moment.isoformat()} is no time between the years 1 and 9999") from None
 
 
 def check_role(job: Job, query: LogQuery) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from regatta.engines.base import Shell, Submission
@@ -17,6 +18,16 @@ LONGEST_KEY = 256
 
 class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    @model_validator(mode="after")
+    def all_of_it_is_text(self) -> Self:
+        """JSON can spell half a character, which nobody could write down again."""
+        try:
+            json.dumps(self.model_dump(), ensure_ascii=False).encode()
+        except UnicodeEncodeError as odd:
+            half = odd.object[odd.start : odd.end].encode("ascii", "backslashreplace").decode()
+            raise ValueError(f"{half} is half a character; send whole ones") from None
+        return self
 
 
 class ShellBody(Body):

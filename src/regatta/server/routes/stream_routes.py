@@ -16,6 +16,11 @@ from regatta.server.responses import items
 from regatta.server.routes.job_routes import JOB
 from regatta.server.streams import sse
 
+#: Of events: what a database can count.
+LARGEST_ID = 2**63 - 1
+#: Lines, and replicas.
+MOST = 10**9
+
 LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
 
 
@@ -32,7 +37,7 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
     async def events(
         namespace: str | None = None,
         job: str | None = None,
-        after: int = 0,
+        after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
         follow: bool = False,
         last_event_id: LastEventId = None,
     ) -> Response:
@@ -48,10 +53,10 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
         namespace: str,
         name: str,
         role: str | None = None,
-        index: int | None = None,
+        index: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         previous: bool = False,
         since: datetime | None = None,
-        tail: Annotated[int | None, Query(ge=0)] = None,
+        tail: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         grep: str | None = None,
         follow: bool = False,
         status: bool = False,
@@ -78,6 +83,6 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
 
 
 def _event_id(text: str) -> int:
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LARGEST_ID):
         raise BadRequest(f"Last-Event-ID is {text!r}; it must be the id of an event, a number")
     return int(text)

@@ -92,6 +92,8 @@ class Informer(Generic[T]):
         self.counts = Counts()
         #: Why the copy may be growing old; empty while a watch stands.
         self.trouble = ""
+        #: A right to watch that is missing: no time mends it.
+        self.refusal: ApiError | None = None
         self._client = client
         self._decode = decoder_of(kind)
         self._namespace = namespace
@@ -137,6 +139,8 @@ class Informer(Generic[T]):
 
     async def _recover(self, trouble: KubeError) -> None:
         gone = isinstance(trouble, ApiError) and trouble.gone
+        if isinstance(trouble, ApiError) and trouble.forbidden:
+            self.refusal = trouble
         if gone:
             self._position = ""
         self.counts.failures += 1
@@ -207,7 +211,7 @@ class Informer(Generic[T]):
                 silence=settings.silence_seconds,
             ) as lines:
                 self.counts.watches += 1
-                self.trouble = ""
+                self.trouble, self.refusal = "", None
                 async for line in lines:
                     self._event(line)
                     self._backoff.worked()

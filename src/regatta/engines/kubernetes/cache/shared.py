@@ -143,10 +143,12 @@ class Reader(Generic[T]):
 
     @property
     def trouble(self) -> str:
-        """Why what is told may be late; empty while a watch stands."""
+        """Why what is told may be late; empty while a watch stands. Raises what no time mends."""
         task = self._source.task
         if task.done() and not task.cancelled():
             task.result()  # raises what it ended with
+        if self._source.informer.refusal is not None:
+            raise self._source.informer.refusal
         return self._source.informer.trouble
 
 

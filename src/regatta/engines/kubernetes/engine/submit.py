@@ -19,11 +19,15 @@ from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, Resource
 from regatta.engines.kubernetes.engine.cluster_advice import advise
 from regatta.engines.kubernetes.engine.jobs import find_job, read_job, until_gone
 from regatta.engines.kubernetes.engine.refusals import plain_words
-from regatta.engines.kubernetes.objects.annotations import SUBMISSION
+from regatta.engines.kubernetes.objects.annotations import REPLACED, SUBMISSION
 from regatta.engines.submission import read_submission
 
 #: How long the former holder of a name may take to go.
 ROOM_SECONDS = 60.0
+#: Of many who replace each other at once, each has its turn.
+REPLACING_TRIES = 20
+#: Keys of replaced jobs that are remembered.
+MOST_KEYS = 20
 
 _BESIDE = {
     "PodGroup": ("podgroups", True),
@@ -47,19 +51,28 @@ async def submit(client: KubeClient, submission: Submission, loaded: Loaded) -> 
     2. A job of the same name makes room, if it may.
     3. What stands beside the job is applied, then the job is created.
     """
-    old = await find_job(client, loaded.job.namespace, loaded.job.name)
-    if old is not None:
-        if _is_of(submission, old):
-            return Accepted(job=old, warnings=loaded.warnings)
-        await _make_room(client, submission, loaded, old)
-    for beside in loaded.beside:
-        await _apply(client, beside)
-    job, warnings = await _create(client, submission, loaded)
-    return Accepted(
-        job=job,
-        warnings=(*loaded.warnings, *warnings),
-        replaced=old.uid if old is not None else "",
-    )
+    for tries_left in reversed(range(REPLACING_TRIES)):
+        old = await find_job(client, loaded.job.namespace, loaded.job.name)
+        if old is not None:
+            if _is_of(submission, old):
+                return Accepted(job=old, warnings=loaded.warnings)
+            _refuse_when_replaced(submission, old)
+            await _make_room(client, submission, loaded, old)
+        for beside in loaded.beside:
+            await _apply(client, beside)
+        try:
+            job, warnings = await _create(client, submission, _remembering(loaded, old))
+        except ApiError as taken:
+            # Somebody else's took the place that was made: it gives way too, if that was asked for.
+            if not (taken.already_exists and submission.replace and tries_left):
+                raise
+            continue
+        return Accepted(
+            job=job,
+            warnings=(*loaded.warnings, *warnings),
+            replaced=old.uid if old is not None else "",
+        )
+    raise AssertionError("the last try answers or raises")
 
 
 async def ask_server(client: KubeClient, submission: Submission, loaded: Loaded) -> Preview:
@@ -91,12 +104,36 @@ def _with_key(document: dict[str, Any], key: str) -> dict[str, Any]:
     """A file that was copied from a job has that one's key, which is not ours."""
     metadata = document.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), SUBMISSION: key}
+    annotations.pop(REPLACED, None)
     if not key:
         del annotations[SUBMISSION]
     changed = {**metadata, "annotations": annotations}
     if not annotations:
         del changed["annotations"]
     return {**document, "metadata": changed}
+
+
+def _remembering(loaded: Loaded, old: Job | None) -> Loaded:
+    """The job to create, which knows the keys of those that made room for it."""
+    if old is None:
+        return loaded
+    known = old.metadata.annotations
+    keys = [known.get(SUBMISSION, ""), *known.get(REPLACED, "").split(",")]
+    kept = [key for key in keys if key and "," not in key][:MOST_KEYS]
+    if not kept:
+        return loaded
+    metadata = loaded.document.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), REPLACED: ",".join(kept)}
+    document = {**loaded.document, "metadata": {**metadata, "annotations": annotations}}
+    return dataclasses.replace(loaded, document=document)
+
+
+def _refuse_when_replaced(submission: Submission, job: Job) -> None:
+    if submission.key and submission.key in job.metadata.annotations.get(REPLACED, "").split(","):
+        raise NotPossible(
+            f"this submission arrived before, as a job {job.name} that was replaced since; to run "
+            "it once more, submit it anew"
+        )
 
 
 def _is_of(submission: Submission, job: Job) -> bool:
@@ -119,7 +156,7 @@ async def _create(
         if found is not None and _is_of(submission, found):
             return found, ()
         if found is not None and isinstance(trouble, ApiError) and trouble.already_exists:
-            replaced(found, even_live=False)
+            replaced(found, even_live=submission.replace)
         raise
     return read_job(answer.raw), _warnings(answer)
 

@@ -13,3 +13,6 @@ RELEASED = f"{GROUP}/environment"
 HOST_PORT = f"{GROUP}/host-port"
 #: On a job: the key of the submission that made it. The same submission, sent again, finds it here.
 SUBMISSION = f"{GROUP}/submission"
+#: On a job: the keys of submissions whose jobs it replaced, newest first, so that a late repetition
+#: of one of them is not taken for another job.
+REPLACED = f"{GROUP}/replaced-submissions"

@@ -27,7 +27,7 @@ class JobLog:
         self, home: Home, store: Store, record: JobRecord, query: LogQuery, *, follow: bool
     ) -> None:
         """Raises RegattaError for what cannot be asked for."""
-        self._home, self._store, self._uid = home, store, record.uid
+        self._home, self._store, self.uid = home, store, record.uid
         check_role(record.job, query)
         pods = _chosen(store.read, record.uid, query)
         wanted = pods
@@ -36,6 +36,8 @@ class JobLog:
         first = _resumed(pods, query) if query.after else _first(wanted, query, follow=follow)
         self._query = query
         self._known = {pod.uid for pod in pods}
+        #: Resumed by name, and by now the name is another job's.
+        self.is_of_another = bool(query.after) and self._known.isdisjoint(query.after)
         self._reader = LogReader(query)
         for pod in first:
             self._reader.add(_log_of(home, pod))
@@ -55,7 +57,7 @@ class JobLog:
     def look(self) -> bool:
         """Takes in the pods that came since. Whether nothing more will be written: asked before
         the lines are read, so that none is missed."""
-        record = self._store.read.job(self._uid)
+        record = self._store.read.job(self.uid)
         if record is None:
             return True
         for pod in _chosen(self._store.read, record.uid, self._query):

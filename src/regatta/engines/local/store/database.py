@@ -60,12 +60,12 @@ class Store:
                     tx.raise_version()
                 version = int(tx.counter("version"))
                 self._writer.execute("COMMIT")
+                if tx.changed:  # before the next one can: a version that is told late is not told
+                    self.feed.tell(version, frozenset(tx.touched))
             except BaseException:
                 if self._writer.in_transaction:  # SQLite ends it itself when the disk is full
                     self._writer.execute("ROLLBACK")
                 raise
-        if tx.changed:
-            self.feed.tell(version, frozenset(tx.touched))
 
     @property
     def read(self) -> Queries:

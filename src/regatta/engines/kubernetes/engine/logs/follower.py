@@ -27,6 +27,7 @@ from regatta.engines.kubernetes.engine.logs.job_logs import (
     lost_logs,
     replica_of,
     restarts_of,
+    unreadable,
 )
 from regatta.engines.kubernetes.engine.logs.log_place import (
     ONLY_THE_TAIL,
@@ -92,6 +93,8 @@ class Follower:
         self._after = dict([*query.after.items()][-MOST_PLACES:])
         #: Pods that are no more, of which a place may still be kept.
         self._left: set[str] = set()
+        #: Replicas whose log cannot be read, each told once.
+        self._unreadable: set[str] = set()
         self._begun = False
         self._refusal: NotPossible | None = None
 
@@ -122,13 +125,18 @@ class Follower:
                     batch = await self._batch(reads)
                     if batch.lines:
                         yield batch
+                for log in self._logs.values():
+                    if log.trouble and log.replica not in self._unreadable:
+                        self._unreadable.add(log.replica)
+                        yield unreadable(log.replica, log.trouble)
                 while self._news:
                     yield self._news.pop(0)
                 if over and not reads and self._arrived.empty():
                     break
                 if (lost := troubles.news()) is not None:
                     yield lost
-        if missed := [log.replica for log in self._logs.values() if log.missed]:
+        missed = [log.replica for log in self._logs.values() if log.missed]
+        if missed := [replica for replica in missed if replica not in self._unreadable]:
             yield Remark(f"ended and removed before its log could be read: {listed(missed)}")
         if self._gone:
             yield Gone(self._job.namespace, self._job.name)

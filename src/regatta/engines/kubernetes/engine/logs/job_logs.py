@@ -72,6 +72,10 @@ def lost_logs(job: Job, present: Iterable[tuple[str, int]], query: LogQuery) -> 
     )
 
 
+def unreadable(replica: str, why: str) -> Remark:
+    return Remark(f"the log of {replica} cannot be read: {why}")
+
+
 def listed(replicas: list[str]) -> str:
     more = f" and {len(replicas) - 8} more" if len(replicas) > 8 else ""
     return ", ".join(replicas[:8]) + more
@@ -101,7 +105,7 @@ async def read_logs(
             )
         after = {pod.metadata.uid: starting_text(pod, query) for _, pod in readable}
         after = {uid: text for uid, text in after.items() if text}
-        troubles: list[str] = []
+        troubles: list[Remark] = []
         for first in range(0, len(readable), TOGETHER):
             sources = [
                 _log(client, replica, pod, query, sieve, troubles)
@@ -112,7 +116,7 @@ async def read_logs(
                     after |= {read.uid: str(read.position) for read in reads}
                     yield LogBatch(tuple(read.line for read in reads), dict(after))
         for trouble in troubles:
-            yield Remark(trouble)
+            yield trouble
 
 
 def starting_text(pod: models.Pod, query: LogQuery) -> str:
@@ -132,7 +136,7 @@ async def _log(
     pod: models.Pod,
     query: LogQuery,
     sieve: Sieve,
-    troubles: list[str],
+    troubles: list[Remark],
 ) -> AsyncGenerator[list[Read], None]:
     known = starting_text(pod, query)
     run = restarts_of(pod) - (1 if query.previous else 0)
@@ -154,9 +158,9 @@ async def _log(
         if refused.forbidden or refused.status == 401:
             raise
         # One node that is away must not hide what the others have to say.
-        troubles.append(f"the log of {replica} cannot be read: {plain_words(refused)}")
+        troubles.append(unreadable(replica, plain_words(refused)))
     except Unreadable as words:
-        troubles.append(f"the log of {replica} cannot be read: {words}")
+        troubles.append(unreadable(replica, str(words)))
 
 
 async def end_of_last_run(

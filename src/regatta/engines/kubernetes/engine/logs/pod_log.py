@@ -21,6 +21,7 @@ from regatta.engines.kubernetes.engine.logs.job_logs import (
 from regatta.engines.kubernetes.engine.logs.log_lines import Unreadable, read_lines
 from regatta.engines.kubernetes.engine.logs.log_place import ONLY_THE_TAIL, Place, Position, Read
 from regatta.engines.kubernetes.engine.logs.sieve import Sieve
+from regatta.engines.kubernetes.engine.refusals import plain_words
 from regatta.engines.kubernetes.objects import podstate
 
 #: A pod that runs on after the job's end is left when it has been silent for this long.
@@ -58,6 +59,8 @@ class PodLog:
             position = Position.read(begin) if begin else Position()
             self._place = Place(pod.metadata.uid, position)
         self._had = False
+        #: Why it cannot be read for now, in the cluster's words.
+        self.trouble = ""
         #: Why it will never be readable: a right is missing, or the pattern takes too long.
         self.refusal: KubeError | RegattaError | None = None
         self._changed = asyncio.Event()
@@ -131,12 +134,17 @@ class PodLog:
         except ApiError as refused:
             if refused.forbidden:
                 self.refusal = refused
+            # A node that keeps no logs says 404 too, about the log instead of the pod.
+            gone = refused.not_found and refused.details.kind == "pods"
+            if not self._had and refused.status != 400 and not gone:
+                self.trouble = plain_words(refused)
             self._there = self._there and not refused.not_found
             # 400: the container is not there, yet or any more.
             return refused.not_found or refused.status == 400
         except RegattaError as refused:
             self.refusal = refused
-        except Unreadable:
+        except Unreadable as words:
+            self.trouble = "" if self._had else str(words)
             return self._ended
         except Unreachable:
             return False
