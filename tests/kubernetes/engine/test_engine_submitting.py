@@ -155,7 +155,9 @@ def test_a_file_that_was_copied_from_a_job_does_not_take_its_key_along(
 
     engine.submit(Submission(text=jobfiles.text(copied), replace=True))
 
-    assert jobs.get(name)["metadata"]["annotations"] == {"mine": "yes"}
+    annotations = jobs.get(name)["metadata"]["annotations"]
+    assert SUBMISSION not in annotations
+    assert annotations["mine"] == "yes"
 
 
 def test_a_shell_is_refused_before_anything_is_asked_of_the_cluster(
