@@ -257,7 +257,8 @@ class Engine(Protocol):
 
     async def submit(self, submission: Submission, shell: Shell | None = None) -> Accepted:
         """Acknowledged means kept. Sent again with the same `key`, it is the same submit: the job
-        that it made is answered, whatever became of it meanwhile."""
+        that it made is answered, or a refusal says what became of it. This machine remembers a key
+        for two days; a cluster keeps it on the job, and forgets it with a job that is deleted."""
         ...
 
     async def preview(
