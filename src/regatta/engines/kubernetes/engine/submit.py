@@ -196,7 +196,7 @@ async def _remove(client: KubeClient, old: Job) -> None:
             PADDLE_JOBS, old.name, namespace=old.namespace, uid=old.uid, propagation="Background"
         )
     except ApiError as refused:
-        if not refused.not_found:
+        if not (refused.not_found or refused.conflict):  # gone, or another has its name
             raise
     if not await until_gone(client, old, ROOM_SECONDS):
         raise NotPossible(

@@ -25,6 +25,10 @@ from regatta.engines.kubernetes.api.resources import LEASES
 _log = logging.getLogger(__name__)
 
 
+#: How long whoever ends may take to give the lease up; after that its time runs out by itself.
+RELEASE_SECONDS = 5.0
+
+
 class LeaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Contenders wait this long after the last renewal they saw.
     lease_seconds: float = 15.0
@@ -252,7 +256,7 @@ class LeaderElector:
         if not held:
             return
         with suppress(KubeError, TimeoutError):
-            async with asyncio.timeout(self._settings.retry_seconds):
+            async with asyncio.timeout(RELEASE_SECONDS):
                 # A renewal may have been cut off after the server took it: look once more.
                 await self._look()
                 if self._lease is not None and self._ours():
