@@ -17,6 +17,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -25,13 +26,13 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import hypothesis  # noqa: F401  imported once here instead of in every fork
-import jsonschema_rs  # noqa: F401
+import jsonschema_rs  # noqa: F401  imported once here instead of in every fork
 import msgspec  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
 import pytest_timeout  # noqa: F401
 import yaml  # noqa: F401
+from hypothesis import HealthCheck, settings
 from tools.mutants.mutations import Mutant
 
 #: A change can make a loop fill the memory; it shall fail alone.
@@ -43,6 +44,12 @@ _WITHOUT = ("cacheprovider", "unraisableexception", "threadexception")
 _ARGUMENTS = ["-q", "-x", "--assert=plain", "-p", "pytest_timeout"]
 _ARGUMENTS += [argument for plugin in _WITHOUT for argument in ("-p", f"no:{plugin}")]
 os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+
+# What tests draw at random is the same each time, and no test is too slow while it is watched.
+settings.register_profile(
+    "mutants", derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("mutants")
 
 
 @dataclass
@@ -79,12 +86,15 @@ def cover(paths: Sequence[Path], tests: Sequence[str], unfit: Sequence[str]) -> 
             json.dump([recorder.seconds, recorder.lines], told)
         return code
 
-    pid = _fork(run)
-    os.close(writer)
-    with os.fdopen(reader) as told:
-        text = told.read()
-    if os.waitpid(pid, 0)[1] != 0:
-        raise SystemExit("mutants: the tests fail as the code is; mend that first")
+    with tempfile.TemporaryFile() as log:
+        pid = _fork(run, log.fileno())
+        os.close(writer)
+        with os.fdopen(reader) as told:
+            text = told.read()
+        if os.waitpid(pid, 0)[1] != 0:
+            log.seek(0)
+            sys.stderr.write(log.read().decode(errors="replace"))
+            raise SystemExit("mutants: the tests fail as the code is; mend that first")
     seconds, lines = json.loads(text)
     found = Coverage(seconds)
     for test, by_path in lines.items():
@@ -130,16 +140,16 @@ def ended(trial: Trial) -> str | None:
     return told or ("" if status == 0 else "crash")
 
 
-def _fork(run: Callable[[], int]) -> int:
-    """Its pid. Whatever happens in it, it ends there, without a word."""
+def _fork(run: Callable[[], int], output: int | None = None) -> int:
+    """Its pid. Whatever happens in it ends there, and is said to nobody but `output`."""
     gc.freeze()  # what is here already is no rubbish in any fork
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 1)
-            os.dup2(silence, 2)
+            output = os.open(os.devnull, os.O_WRONLY) if output is None else output
+            os.dup2(output, 1)
+            os.dup2(output, 2)
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             code = run()
         finally:
