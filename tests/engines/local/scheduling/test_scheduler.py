@@ -91,6 +91,36 @@ def test_a_job_that_ran_before_the_head_came_has_not_passed_it() -> None:
     assert decide(MACHINE, holders, queue).admit == ("small",)
 
 
+def test_those_that_pass_the_head_together_count_together() -> None:
+    holders = [a_holder("old", cpus=4, queued=1, admitted=2)]
+    small = [a_gang(name, cpus=1, queued=number) for number, name in enumerate("abc", 4)]
+
+    decision = decide(MACHINE, holders, [a_gang("head", cpus=6, queued=3), *small])
+
+    assert decision.admit == ("a", "b")
+    assert decision.waiting["c"].startswith("held back so that head")
+
+
+def test_one_that_is_more_urgent_than_the_head_has_not_passed_it() -> None:
+    holders = [
+        a_holder("old", cpus=3, queued=1, admitted=2),
+        a_holder("urgent", cpus=1, queued=4, admitted=5, priority=100),
+    ]
+    queue = [a_gang("head", cpus=6, queued=3), a_gang("small", cpus=2, queued=6)]
+
+    assert decide(MACHINE, holders, queue).admit == ("small",)
+
+
+def test_what_is_overdrawn_stops_only_those_who_ask_for_it() -> None:
+    holders = [a_holder("old", cpus=1, gpus=3)]
+    queue = [a_gang("none", cpus=1), a_gang("one", gpus=1)]
+
+    decision = decide(MACHINE, holders, queue)
+
+    assert decision.admit == ("none",)
+    assert decision.waiting["one"] == "needs 1 GPU, 0 of 2 free; next in the queue"
+
+
 def test_growing_needs_only_the_difference() -> None:
     holders = [a_holder("a", cpus=6)]
     assert decide(MACHINE, holders, [a_gang("a", cpus=8)]).admit == ("a",)
@@ -128,6 +158,45 @@ def test_a_priority_class_is_a_number_or_one_of_three_words(word: str, priority:
 def test_a_gang_needs_so_many_times_what_one_replica_needs() -> None:
     needs = {"ps": Need(500, 10, 0, 1), "worker": Need(1000, 20, 1, 1)}
     assert gang_need(needs, {"ps": 2, "worker": 3}) == Need(4000, 80, 3, 5)
+    assert gang_need({}, {"task": 3}) == Need(pods=3), "each takes a slot, whatever it asks for"
+
+
+def test_places_in_the_queue_are_told_as_people_count() -> None:
+    queue = [a_gang(str(number), cpus=8, queued=number) for number in range(1, 114)]
+
+    waiting = decide(MACHINE, [a_holder("old", cpus=8)], queue).waiting
+
+    places = (1, 2, 3, 4, 10, 11, 12, 13, 20, 21, 22, 23, 101, 110, 111, 113)
+    assert [waiting[str(place)].rpartition("; ")[2].split()[0] for place in places] == [
+        *("next", "2nd", "3rd", "4th", "10th", "11th", "12th", "13th", "20th"),
+        *("21st", "22nd", "23rd", "101st", "110th", "111th", "113th"),
+    ]
+
+
+SIZES = {
+    512: "512 B",
+    1023: "1023 B",
+    1 << 10: "1 KiB",
+    1536: "1.5 KiB",
+    1 << 20: "1 MiB",
+    5 << 30: "5 GiB",
+    (1 << 40) - (1 << 30): "1023 GiB",
+    2 << 40: "2 TiB",
+}
+
+
+@pytest.mark.parametrize(("size", "words"), SIZES.items())
+def test_memory_is_told_in_the_largest_unit_that_fits(size: int, words: str) -> None:
+    assert never_fits(Need(), Need(memory=size)) == (
+        f"it needs {words} of memory, this machine has 0 B of memory"
+    )
+
+
+def test_one_of_a_kind_is_not_told_as_many() -> None:
+    assert never_fits(Need(), Need(1000, 0, 1, 1)) == (
+        "it needs 1 CPU, this machine has 0 CPUs; it needs 1 GPU, this machine has 0 GPUs; "
+        "it needs 1 replica slot, this machine has 0 replica slots"
+    )
 
 
 # Random machines and queues
