@@ -16,15 +16,15 @@ from pathlib import Path
 
 from benchmarks.kubernetes.ceiling import operator_side
 from benchmarks.kubernetes.cluster import cluster, until_at_rest
-from benchmarks.kubernetes.contenders import Regatta, Shape, warm_up
+from benchmarks.kubernetes.contenders import Regatta, Shape
 from benchmarks.kubernetes.scale import NAMESPACE, PODS_PER_NODE, fill, restart, weight
 from benchmarks.kubernetes.watching import Watch
 from benchmarks.measure import Row
 
 SHAPE = Shape(servers=4, workers=6)
-JOBS, ROUNDS = 50, 7
+JOBS, ROUNDS = 50, 5
 LARGE = 500
-RESTARTS = 7
+RESTARTS = 5
 
 
 def create_rate(other: str) -> list[Row]:
@@ -36,9 +36,8 @@ def create_rate(other: str) -> list[Row]:
         for number in range(ROUNDS + 1):
             order = list(sides.items())
             for title, regatta in order if number % 2 else reversed(order):
-                operator = regatta.start(plane)
+                operator, *_ = restart(plane, regatta, 0)
                 try:
-                    warm_up(plane, regatta)
                     until_at_rest(plane)
                     name = f"{title}-{number}"
                     side = operator_side(
