@@ -20,6 +20,7 @@ from regatta.client.channel import (
     check_streams,
     for_events,
     not_in_time,
+    reached,
     refused,
     written,
 )
@@ -99,14 +100,9 @@ class AsyncChannel:
 
     @asynccontextmanager
     async def _connected(self, seconds: float) -> AsyncIterator[tuple[Place, Connection]]:
-        place = await self._find()
-        try:
-            connection = await self._dialled(place, seconds)
-        except ServerUnreachable:
-            if not self._where.lost():
-                raise
-            place = await self._find()
-            connection = await self._dialled(place, seconds)
+        place, connection = await reached(
+            self._where, self._find, lambda place: self._dialled(place, seconds)
+        )
         self.url = place.url
         try:
             yield place, connection

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import http.client
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from regatta.api.errors import ServerUnreachable, Unanswered
@@ -22,6 +22,7 @@ from regatta.client.channel import (
     check_streams,
     for_events,
     not_in_time,
+    reached,
     refused,
     written,
 )
@@ -50,7 +51,7 @@ class BlockingChannel:
         body: object = None,
         timeout: float | None = None,
     ) -> bytes:
-        with self._connected(timeout or self.request_seconds) as (place, connection):
+        async with self._connected(timeout or self.request_seconds) as (place, connection):
             response = self._sent(place, connection, written(place, method, path, query, body))
             try:
                 return response.read()
@@ -63,7 +64,7 @@ class BlockingChannel:
     ) -> AsyncGenerator[ServerEvent, None]:
         from regatta.client.event_stream import EventReader
 
-        with self._connected(self.silence_seconds) as (place, connection):
+        async with self._connected(self.silence_seconds) as (place, connection):
             request = for_events(written(place, "GET", path, query), last_id)
             response = self._sent(place, connection, request)
             check_streams(place, response.headers.get("Content-Type", ""))
@@ -84,21 +85,21 @@ class BlockingChannel:
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    @contextmanager
-    def _connected(self, timeout: float) -> Iterator[tuple[Place, http.client.HTTPConnection]]:
-        place = self._where.find()
-        try:
-            connection = _dialled(place, timeout)
-        except ServerUnreachable:
-            if not self._where.lost():
-                raise
-            place = self._where.find()
-            connection = _dialled(place, timeout)
+    @asynccontextmanager
+    async def _connected(
+        self, timeout: float
+    ) -> AsyncIterator[tuple[Place, http.client.HTTPConnection]]:
+        place, connection = await reached(
+            self._where, self._find, lambda place: _dialled(place, timeout)
+        )
         self.url = place.url
         try:
             yield place, connection
         finally:
             connection.close()
+
+    async def _find(self) -> Place:
+        return self._where.find()
 
     def _sent(
         self, place: Place, connection: http.client.HTTPConnection, request: Request
@@ -121,7 +122,7 @@ class BlockingChannel:
         return response
 
 
-def _dialled(place: Place, timeout: float) -> http.client.HTTPConnection:
+async def _dialled(place: Place, timeout: float) -> http.client.HTTPConnection:
     kind = http.client.HTTPSConnection if place.secure else http.client.HTTPConnection
     connection = kind(place.netloc, timeout=timeout)
     try:

@@ -4,15 +4,15 @@ refusal is read. Knows URLs, tokens and JSON, and nothing about jobs.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
-from regatta.api.errors import NotRegatta, RegattaError, error_of
+from regatta.api.errors import NotRegatta, RegattaError, ServerUnreachable, error_of
 from regatta.api.problems import Problem
-from regatta.client.whereabouts import Place
+from regatta.client.whereabouts import Place, Whereabouts
 
 if TYPE_CHECKING:
     from regatta.client.event_stream import ServerEvent
@@ -60,6 +60,22 @@ class Channel(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None: ...
+
+
+async def reached(
+    where: Whereabouts,
+    find: Callable[[], Awaitable[Place]],
+    dial: Callable[[Place], Awaitable[T]],
+) -> tuple[Place, T]:
+    """A connection to the server, looked for once more where it may be elsewhere by now."""
+    place = await find()
+    try:
+        return place, await dial(place)
+    except ServerUnreachable:
+        if not where.lost():
+            raise
+    place = await find()
+    return place, await dial(place)
 
 
 class Request(NamedTuple):
