@@ -1,6 +1,6 @@
 """A random world for the brain: pods start, end, vanish and linger; users change their minds, make
 mistakes and want what cannot be; the engine crashes between any two steps of a plan and forgets.
-Everything follows from one seed.
+Everything follows from one seed. What must hold is in `claims.py`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ from regatta.api.job import (
     JobStatus,
     Metadata,
     Mode,
-    Phase,
     RestartScope,
     RoleSpec,
-    RoleStatus,
     RunPolicy,
 )
 from regatta.controller.labels import environment_name
 from regatta.controller.memory import only_shows
-from regatta.controller.observe import is_current
 from regatta.controller.plan import Plan
 from regatta.controller.policies.wrong_spec import INVALID_SPEC
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children, Exit, Pod, PodPhase
+from tests.controller import claims
 from tests.controller.author import CHANGES, Author, change, is_forbidden
 from tests.controller.builders import TEMPLATE, a_failed, at
 
@@ -79,7 +77,7 @@ class History:
             self.step()
         self.claim(self.gone or self.over, "the job never ended")
         self._settle()
-        self._check_end()
+        claims.ended_as_it_should(self)
 
     @property
     def over(self) -> bool:
@@ -119,9 +117,9 @@ class History:
         self._read()
         children = self.children()
         plan = reconcile(self.job, children, at(self.now), self.author.problem)
-        self._check(plan)
-        self._check_wrong(plan, children)
-        self._check_size(plan)
+        claims.plan_is_sound(self, plan)
+        claims.wrong_specs_do_nothing_new(self, plan, children)
+        claims.work_is_not_done_twice(self, plan)
         steps = self._steps(plan)
         if self.storms["crash"] and self.random.random() < 0.2:
             for step in steps[: self.random.randint(0, len(steps))]:
@@ -131,7 +129,7 @@ class History:
             return
         for step in steps:
             step()
-        self._check_told(plan)
+        claims.the_spec_that_stands_is_told(self, plan)
 
     def _read(self) -> None:
         spec = self.author.read(self.job.status)
@@ -215,7 +213,7 @@ class History:
         """What a kubelet does: a pod whose environment exists starts, and not before."""
         for pod in self._some(lambda p: p.phase is PodPhase.PENDING and p.scheduled):
             if pod.revision in self.environments and not pod.deleting and not pod.stopping:
-                self._check_environment(pod)
+                claims.reads_its_own_place(self, pod)
                 self.pods[pod.name] = replace(pod, phase=PodPhase.RUNNING)
 
     def end(self) -> None:
@@ -298,162 +296,10 @@ class History:
         pods = [pod for pod in self.pods.values() if which(pod)]
         return [pod for pod in pods if self.random.random() < 0.7] or pods[:1]
 
-    # -- what must hold --------------------------------------------------------------------
-
     def claim(self, truth: bool, what: str) -> None:
         if not truth:
             status, pods = self.job.status, list(self.pods.values())
             raise AssertionError(f"seed {self.seed}: {what}\n{self.job.spec}\n{status}\n{pods}")
-
-    def _check(self, plan: Plan) -> None:
-        old = self.job.status
-        for new in plan.pods:
-            self.claim(new.name not in self.pods, f"{new.name} is created though it exists")
-        names = [new.name for new in plan.pods]
-        self.claim(len(names) == len(set(names)), "one plan creates a name twice")
-        self.claim(not (self.over and plan.pods), "a finished job makes pods")
-        for ref in (*plan.stop, *plan.delete):
-            known = self.pods.get(ref.name)
-            self.claim(ref.kind != "Pod" or known is not None, f"{ref.name} ended, but is unknown")
-            twice = ref.kind == "Pod" and known is not None and known.deleting
-            self.claim(not twice, f"{ref.name} is ended twice")
-        for ref in plan.stop:
-            self.claim(not self.pods[ref.name].stopping, f"{ref.name} is stopped twice")
-        if plan.status is None:
-            return
-        new_status = plan.status
-        self.claim(new_status != old, "a status is written that did not change")
-        self.claim(not self.over, "a final status is written again")
-        self.claim(new_status.attempt >= old.attempt, "attempts go backwards")
-        self.claim(new_status.revision >= old.revision, "revisions go backwards")
-        limit = max(self.limits)
-        self.claim(new_status.restarts <= limit, "restarted more often than backoffLimit")
-        if new_status.phase is Phase.COMPLETED:
-            self._check_completion()
-
-    def _check_wrong(self, plan: Plan, children: Children) -> None:
-        """A wrong spec ends and makes nothing that the last right one would not."""
-        for new in plan.pods:
-            command = new.manifest["spec"]["containers"][0]["command"]
-            self.claim(
-                command == ["true"], f"{new.name} is made of a template that was never right"
-            )
-        if not self.author.problem or self.job.deleting:
-            return
-        ended, made = _touched(plan)
-        followed = self.author.followed
-        if followed is None or not self.job.spec.roles():
-            self.claim(
-                not ended and not made, "a job that has nothing to go on with does something"
-            )
-            return
-        right = replace(followed, run_policy=self.job.spec.run_policy)
-        as_before = reconcile(replace(self.job, spec=right), children, at(self.now))
-        ends, makes = _touched(as_before)
-        waiting = {
-            pod.name
-            for pod in self.pods.values()
-            if pod.index >= self.job.status.shape.get(pod.role, 0)
-        }
-        self.claim(ended <= ends | waiting, f"a wrong edit ends {ended}, not {ends}")
-        self.claim(made <= makes, f"a wrong edit makes {made}, not {makes}")
-        if self.author.remembered is not None and self.pods:
-            self.claim((ended, made) == (ends, makes), "a wrong edit keeps the job from going on")
-
-    def _check_size(self, plan: Plan) -> None:
-        """A trainer's share of the work is never done twice for the sake of another size."""
-        status = self.job.status
-        done = bool(status.worker and status.worker.done) or any(
-            pod.role == "worker" and pod.phase is PodPhase.SUCCEEDED and not pod.stopping
-            for pod in self.pods.values()
-            if is_current(pod, status.worker or RoleStatus())
-            and pod.index < status.shape.get(pod.role, 0)
-        )
-        if not done:
-            return
-        scales = [event.message for event in plan.events if event.reason == "Scaling"]
-        self.claim(not scales, f"a done worker's work is done again: {scales}")
-        grown = [n.name for n in plan.pods if n.index >= status.shape.get(n.role, 0)]
-        self.claim(not grown, f"{grown} come too late")
-
-    def _check_told(self, plan: Plan) -> None:
-        """What is said of a spec is said of the one that stands, once, and of no other."""
-        problem, status = self.author.problem, self.job.status
-        for event in plan.events:
-            if event.reason == INVALID_SPEC:
-                self.claim(event.message == problem, f"{event.message} is told, not {problem}")
-                self.claim(event.message != self.told, f"{event.message} is told twice")
-                self.told = problem
-        if not problem:
-            self.told = ""
-        written = plan.status is None or status == plan.status
-        if self.over or self.job.deleting or not written:
-            return
-        said = status.message if status.reason == INVALID_SPEC else status.spec_problem
-        self.claim(said == problem, f"the job says {said!r}, and {problem!r} is wrong")
-        self.claim(
-            status.observed_generation == self.author.generation,
-            f"generation {self.author.generation} was judged and is not observed",
-        )
-
-    def _check_completion(self) -> None:
-        """Every worker of the size in effect has succeeded, as far as anybody was told."""
-        size = self.job.status.shape.get("worker", 0)
-        done = set(self.job.status.worker.done if self.job.status.worker else ())
-        done |= {
-            p.index
-            for p in self.pods.values()
-            if p.role == "worker" and p.phase is PodPhase.SUCCEEDED
-        }
-        self.claim(done >= set(range(size)), "completed without all its workers")
-
-    def _check_environment(self, pod: Pod) -> None:
-        """The pod stands at its own place in the list that it is about to read."""
-        data = self.environments[pod.revision]
-        key = "PADDLE_PSERVERS_IP_PORT_LIST" if pod.role == "ps" else "PADDLE_TRAINER_ENDPOINTS"
-        hosts = [endpoint.rsplit(":", 1)[0] for endpoint in data[key].split(",")]
-        mine = hosts[pod.index] if pod.index < len(hosts) else None
-        self.claim(mine == pod.host, f"{pod.name} would read {hosts}, and is at {pod.host}")
-
-    def _check_end(self) -> None:
-        if self.gone:
-            return
-        self.claim(self.author.followed is not None, "it ended before its spec was right")
-        phase, policy = self.job.status.phase, self.job.spec.clean_pod_policy
-        assert phase is not None
-        cleaned = {
-            Phase.COMPLETED: policy in (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
-            Phase.FAILED: policy in (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE),
-            Phase.ABORTED: policy is CleanPodPolicy.ALWAYS,
-        }[phase]
-        alive = [pod for pod in self.pods.values() if not pod.phase.over]
-        if cleaned:
-            self.claim(not self.pods, "pods are left behind")
-        elif phase is Phase.COMPLETED:
-            self.claim(all(p.role == "ps" for p in alive), "more than servers runs on")
-        else:
-            self.claim(not alive, "a failed or aborted job left something running")
-        if phase is Phase.ABORTED:
-            self.claim(self.aborted, "aborted though nobody asked")
-        if phase is Phase.FAILED:
-            self._check_failure()
-
-    def _check_failure(self) -> None:
-        status, policy = self.job.status, self.job.spec.run_policy
-        if status.reason == "DeadlineExceeded":
-            self.claim(
-                policy.active_deadline_seconds is not None, "failed by no deadline of its own"
-            )
-            return
-        self.claim(status.failure is not None, "failed without saying who did")
-        # A wrong run policy allows no restart where nobody remembers the one before.
-        self.claim(status.restarts >= min(self.limits), "failed before its restarts were spent")
-
-
-def _touched(plan: Plan) -> tuple[set[str], set[str]]:
-    """Pods that it ends, and that it makes."""
-    ended = {ref.name for ref in (*plan.stop, *plan.delete) if ref.kind == "Pod"}
-    return ended, {new.name for new in plan.pods}
 
 
 def _random_job(random: Random) -> Job:

@@ -1,14 +1,18 @@
-"""Phase, message and counts as a job goes its way."""
+"""How far a job is: its phase, and in its message why it is no further."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Phase, Progress
-from regatta.controller.world import Pod, PodPhase
+from regatta.api.job import Completion, Phase
+from regatta.controller.judge import Kind, Verdict
+from regatta.controller.observe import observe
+from regatta.controller.summary import summarise
+from regatta.controller.world import Children, Pod, PodPhase
 from tests.controller.builders import Scene, a_job, a_scene, at
 
 
@@ -36,30 +40,12 @@ PHASES: dict[str, tuple[Callable[[], Scene], Callable[[Scene], object], Phase, s
         Phase.STARTING,
         "2 of 3 replicas have an address",
     ),
-    "all have their environment and one starts": (
-        a_running,
-        lambda s: s.change("j-worker-1", phase=PodPhase.STARTING, waiting="pulls its image"),
-        Phase.STARTING,
-        "pulls its image",
-    ),
     "all run": (a_running, lambda s: s, Phase.RUNNING, ""),
     "one is done and the others run": (
         a_running,
         lambda s: s.succeed("j-worker-0"),
         Phase.RUNNING,
         "",
-    ),
-    "a node missed a heartbeat": (
-        a_running,
-        lambda s: s.change("j-worker-0", phase=PodPhase.UNKNOWN),
-        Phase.RUNNING,
-        "",
-    ),
-    "a larger size waits": (
-        a_running,
-        lambda s: (s.scale(worker=3).tick(), s.change("j-worker-2", waiting="no GPU is free")),
-        Phase.RUNNING,
-        "to be scaled: no GPU is free",
     ),
 }
 
@@ -89,75 +75,141 @@ def test_a_restart_is_shown_until_all_run_again() -> None:
     assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
 
 
-def test_replicas_are_counted_by_what_they_do() -> None:
-    scene = a_scene(a_job().with_ps(1).with_workers(4)).run()
-    scene.succeed("j-worker-0").change("j-worker-1", phase=PodPhase.UNKNOWN)
-    scene.change("j-worker-2", phase=PodPhase.STARTING).tick()
+def test_a_job_without_replicas_neither_begins_nor_runs() -> None:
+    job = a_job().with_task("t", 1).obj()
+    job = replace(job, spec=replace(job.spec, tasks=()))
 
-    worker = scene.job.status.worker
-    assert worker is not None
-    assert (worker.succeeded, worker.unknown, worker.starting, worker.running) == (1, 1, 1, 1)
-    assert (worker.ready, worker.replicas, worker.done) == ("1/4", 4, (0,))
-    assert [ref.name for ref in worker.refs] == [f"j-worker-{index}" for index in range(4)]
-    assert scene.job.status.heter is None
+    status = summarise(job, observe(job, Children()), Verdict(kind=Kind.GO), at(1))
 
-    scene.scale(worker=6).tick()
-    assert scene.job.status.worker is not None
-    assert scene.job.status.worker.replicas == 4, "those that it runs with, not those asked for"
+    assert status.phase is not Phase.RUNNING
+    assert status.start_time is None
 
 
-def test_a_pod_that_does_not_go_is_named_by_whoever_needs_its_name() -> None:
-    scene = a_scene(a_job().with_workers(1))
-    former = Pod(name="j-worker-0", uid="old", role="worker", deleting=True, gone_by=at(0).wall)
-    scene.children = replace(scene.children, pods=(former,))
+def test_what_failed_last_is_still_told_when_all_run_again() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1)).run()
+    scene.fail("j-worker-0", 7).tick()
+    scene.tick(1)
+    scene.run()
 
-    scene.tick(60)
-
-    assert "the former pod j-worker-0 is being deleted and does not go" in scene.job.status.message
-
-
-def test_a_condition_changes_its_time_only_when_it_turns() -> None:
-    scene = a_running()
-    admitted = next(c for c in scene.job.status.conditions if c.type == "Admitted")
-    assert (admitted.status, admitted.reason) == ("True", "Starting")
-
-    scene.edit(suspend=True).tick(10)
-    turned = {c.type: (c.status, c.last_transition_time) for c in scene.job.status.conditions}
-    assert turned["Admitted"] == ("False", at(scene.now).wall)
-    assert turned["Suspended"] == ("True", at(scene.now).wall)
-    assert {"Completed", "Failed"}.isdisjoint(turned), "what never was is not told"
-
-    scene.tick(10)
-    again = {c.type: (c.status, c.last_transition_time) for c in scene.job.status.conditions}
-    assert again == turned
+    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
+    assert scene.job.status.failure is not None
+    assert scene.job.status.failure.exit_code == 7
 
 
-def test_a_suspended_job_has_not_started() -> None:
-    scene = a_running()
-    assert scene.job.status.start_time is not None
+#: Two workers of which the second is like this, and the phase of the job.
+SECOND: dict[str, tuple[dict[str, Any], Phase]] = {
+    "runs": ({"phase": PodPhase.RUNNING, "scheduled": True}, Phase.RUNNING),
+    "is on a node that says nothing": (
+        {"phase": PodPhase.UNKNOWN, "scheduled": True},
+        Phase.RUNNING,
+    ),
+    "is set up": ({"phase": PodPhase.STARTING, "scheduled": True}, Phase.STARTING),
+    "waits in its place": ({"phase": PodPhase.PENDING, "scheduled": True}, Phase.STARTING),
+    "has no place": ({"phase": PodPhase.PENDING, "scheduled": False}, Phase.PENDING),
+}
 
-    scene.edit(suspend=True).tick()
 
-    assert scene.job.status.start_time is None
-    assert scene.job.status.started_awake is None
+@pytest.mark.parametrize(("pod", "phase"), SECOND.values(), ids=SECOND)
+def test_the_phase_is_that_of_the_replica_that_is_least_far(
+    pod: dict[str, Any], phase: Phase
+) -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.change("j-worker-1", **pod).tick()
+
+    assert scene.job.status.phase is phase
 
 
-def test_progress_is_shown_as_it_was_heard_with_the_time_left() -> None:
+def test_a_replica_that_has_succeeded_needs_no_place() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2)).run()
+    scene.succeed("j-worker-0").tick()
+    scene.lose("j-worker-0").change("j-worker-1", phase=PodPhase.STARTING).tick()
+
+    assert scene.job.status.phase is Phase.STARTING
+
+
+def test_a_task_that_may_fail_leaves_the_job_running() -> None:
+    scene = a_scene(a_job().with_task("t", 2, Completion(min_failed=2))).run()
+
+    scene.fail("j-t-0", 1).tick()
+
+    assert scene.job.status.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("deed", ["restart", "scale"])
+def test_until_all_run_again_a_person_sees_why_they_do_not(deed: str) -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.lose("j-worker-0") if deed == "restart" else scene.scale(worker=1)
+    scene.tick()
+    phase = Phase.RESTARTING if deed == "restart" else Phase.SCALING
+    why = scene.job.status.message
+    assert (scene.job.status.phase, bool(why)) == (phase, deed == "restart")
+
+    scene.tick()
+    scene.place().tick()
+    assert (scene.job.status.phase, scene.job.status.message) == (phase, why)
+    scene.change("j-worker-0", waiting="pulls its image").tick()
+    assert (scene.job.status.phase, scene.job.status.message) == (phase, "pulls its image")
+
+    for name in scene.names:
+        scene.change(name, phase=PodPhase.RUNNING, waiting="")
+    scene.tick()
+    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
+
+
+def test_a_job_that_starts_says_how_many_can_be_reached_and_then_what_it_waits_for() -> None:
+    scene = a_scene(a_job().with_workers(3))
+    scene.tick()
+    for index in range(3):
+        scene.change(f"j-worker-{index}", scheduled=True, waiting="pulls its image")
+    scene.change("j-worker-2", host="127.64.0.3").tick()
+    assert scene.job.status.message == "1 of 3 replicas have an address"
+
+    scene.change("j-worker-0", host="127.64.0.1").change("j-worker-1", host="127.64.0.2").tick()
+    scene.tick()
+
+    assert scene.job.status.phase is Phase.STARTING
+    assert scene.job.status.message == "pulls its image"
+
+
+def test_what_a_pod_waited_for_is_forgotten_when_it_runs_or_has_ended() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2)).run()
+    scene.change("j-worker-0", waiting="an image that came")
+    scene.succeed("j-worker-0").change("j-ps-0", phase=PodPhase.STARTING).tick()
+
+    assert scene.job.status.message == ""
+
+    scene.change("j-ps-0", phase=PodPhase.RUNNING)
+    scene.change("j-worker-1", waiting="a probe").tick()
+
+    assert (scene.job.status.phase, scene.job.status.message) == (Phase.RUNNING, "")
+
+
+def test_what_a_growth_waits_for_is_told_while_the_job_runs() -> None:
     scene = a_scene(a_job().with_workers(1)).run()
-    first = Progress(step=10, total=30, metrics={"loss": 0.5}, at=at(10).wall, eta_seconds=7.5)
-    second = Progress(step=20, total=30, metrics={"loss": 0.4}, at=at(20).wall, eta_seconds=3.5)
-    for heard in (first, second):
-        scene.children = replace(scene.children, progress=heard)
-        scene.tick(10)
-        assert scene.job.status.progress == heard
+    scene.scale(worker=2).tick()
+    scene.tick()
+    assert scene.job.status.message == ""
+
+    scene.change("j-worker-1", waiting="needs 4 CPUs").tick()
+
+    assert scene.job.status.message == "to be scaled: needs 4 CPUs"
 
 
-def test_the_same_report_is_not_written_twice() -> None:
+def held(name: str, index: int) -> Pod:
+    """A pod of an attempt before, which goes and does not go."""
+    return Pod(
+        name=name, uid="held", role="worker", index=index, deleting=True, gone_by=at(-60).wall
+    )
+
+
+def test_a_former_pod_that_does_not_go_is_named_only_where_its_name_is_needed() -> None:
     scene = a_scene(a_job().with_workers(1)).run()
-    heard = Progress(step=10, total=30, at=at(10).wall)
-    scene.children = replace(scene.children, progress=heard, heartbeat_awake=10.0)
-    assert scene.tick(10).status is not None
+    scene.children = replace(scene.children, pods=(*scene.children.pods, held("j-worker-5", 5)))
+    scene.change("j-worker-0", phase=PodPhase.STARTING).tick()
+    assert scene.job.status.message == ""
 
-    scene.children = replace(scene.children, heartbeat_awake=11.0)
-
-    assert scene.tick(1).status is None
+    scene = a_scene(a_job().with_workers(1)).run()
+    scene.children = replace(scene.children, pods=(*scene.children.pods, held("j-worker-1", 1)))
+    scene.scale(worker=2).tick()
+    assert scene.job.status.message.startswith("to be scaled: the former pod j-worker-1 is being")
