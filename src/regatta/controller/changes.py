@@ -45,7 +45,7 @@ def scaled(job: Job, role: str, replicas: int) -> Job:
     if job.finished or job.spec.run_policy.abort:
         raise NotPossible(f"{job.name} cannot be scaled: it is {_phase(job)}")
     if role not in roles:
-        raise NotPossible(f"{job.name} has no role {role!r}; its roles are {', '.join(roles)}")
+        raise no_such_role(job, role)
     if too_late(name for name, memory in job.status.roles().items() if memory.done):
         raise NotPossible(
             f"{job.name} cannot be scaled any more: a trainer has already succeeded, and its share "
@@ -85,6 +85,11 @@ def no_such_job(namespace: str, name: str) -> JobNotFound:
     return JobNotFound(
         f"there is no job named {name} in namespace {namespace}. `regatta get -A` lists all jobs."
     )
+
+
+def no_such_role(job: Job, role: str) -> NotPossible:
+    roles = ", ".join(job.spec.roles())
+    return NotPossible(f"{job.name} has no role {role!r}; its roles are {roles}")
 
 
 def _phase(job: Job) -> str:

@@ -59,23 +59,6 @@ def test_a_role_that_the_job_has_not_is_refused_with_those_it_has() -> None:
         check_role(JOB, LogQuery(role="heter"))
 
 
-@pytest.mark.parametrize(
-    ("query", "texts"),
-    [
-        (LogQuery(), ["loss 1", "step", "loss 2"]),
-        (LogQuery(grep="loss"), ["loss 1", "loss 2"]),
-        (LogQuery(since=NOON), ["step", "loss 2"]),
-        (LogQuery(since=NOON, grep="^loss"), ["loss 2"]),
-    ],
-    ids=["all", "by pattern", "by time", "both"],
-)
-def test_lines_are_chosen_by_time_and_pattern(query: LogQuery, texts: list[str]) -> None:
-    before, after = NOON - timedelta(seconds=1), NOON + timedelta(seconds=1)
-    lines = [line("loss 1", before), line("step"), line("loss 2", after)]
-    with closing(LineFilter(query)) as wanted:
-        assert [chosen.text for chosen in wanted.choose(lines)] == texts
-
-
 def test_more_lines_than_a_batch_are_all_searched() -> None:
     with closing(LineFilter(LogQuery(grep="7$"))) as wanted:
         found = wanted.matches([str(number) for number in range(1234)])

@@ -1,4 +1,4 @@
-"""The other end of `grep.Matcher`: a script of its own, which imports nothing of ours.
+"""The other end of `matcher.Matcher`: a script of its own, which imports nothing of ours.
 
 Reads a pattern, then lists of lines; answers each list with one byte a line. It allows itself so
 much processor time for a list and no more: the kernel ends it in the middle of a match, where

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from regatta.api.errors import BadRequest, NotPossible
+from regatta.api.errors import BadRequest
 from regatta.api.job import Job
-from regatta.engines.base import LogLine, LogQuery
+from regatta.controller.changes import no_such_role
+from regatta.engines.base import LogQuery
 from regatta.engines.logs.matcher import Matcher
 
 #: Lines are searched, and told, so many at a time.
@@ -25,11 +26,8 @@ def timestamp(moment: datetime) -> str:
 
 
 def check_role(job: Job, query: LogQuery) -> None:
-    roles = job.spec.roles()
-    if query.role is not None and query.role not in roles:
-        raise NotPossible(
-            f"{job.name} has no role {query.role!r}; its roles are {', '.join(roles)}"
-        )
+    if query.role is not None and query.role not in job.spec.roles():
+        raise no_such_role(job, query.role)
 
 
 def is_chosen(query: LogQuery, role: str, index: int) -> bool:
@@ -50,13 +48,8 @@ class LineFilter:
     def has_pattern(self) -> bool:
         return self._matcher is not None
 
-    def choose(self, lines: Sequence[LogLine]) -> list[LogLine]:
-        recent = [line for line in lines if line.at >= self.since]
-        found = self.matches([line.text for line in recent])
-        return [line for line, matches in zip(recent, found, strict=True) if matches]
-
     def matches(self, texts: Sequence[str]) -> list[bool]:
-        """Which have the pattern, whatever their time."""
+        """Which have the pattern."""
         if self._matcher is None:
             return [True] * len(texts)
         found: list[bool] = []

@@ -18,7 +18,6 @@ from regatta.controller.plan import Instant
 from regatta.engines.base import (
     Accepted,
     Capacity,
-    Engine,
     EventView,
     JobUpdate,
     LogQuery,
@@ -284,11 +283,6 @@ class KubernetesEngine:
         async with aclosing(updates) as following:
             async for update in following:
                 yield update
-
-
-def _is_an_engine(engine: KubernetesEngine) -> Engine:
-    """Asked of mypy."""
-    return engine
 
 
 def open_cluster(kubeconfig: Path | None, context: str | None, namespace: str = "") -> Blocking:

@@ -111,8 +111,8 @@ async def read_logs(
                 _log(client, replica, pod, query, sieve, troubles)
                 for replica, pod in readable[first : first + TOGETHER]
             ]
-            async with aclosing(_merged(sources)) as merged:
-                async for reads in merged:
+            async with aclosing(merged(sources)) as batches:
+                async for reads in batches:
                     after |= {read.uid: str(read.position) for read in reads}
                     yield LogBatch(tuple(read.line for read in reads), dict(after))
         for trouble in troubles:
@@ -222,15 +222,24 @@ async def one_run(
         yield chosen
 
 
-async def _merged(
+async def merged(
     sources: list[AsyncGenerator[list[Read], None]],
 ) -> AsyncGenerator[list[Read], None]:
     """By time, in batches. Every source is ahead of what was told."""
     async with AsyncExitStack() as stack:
         for source in sources:
             await stack.enter_async_context(aclosing(source))
-        heads = await asyncio.gather(*(anext(source, None) for source in sources))
-        ahead = {number: reads for number, reads in enumerate(heads) if reads}
+        # A source can be closed only while it is not at work: what one is refused for waits until
+        # all have begun.
+        heads = await asyncio.gather(
+            *(anext(source, None) for source in sources), return_exceptions=True
+        )
+        ahead: dict[int, list[Read]] = {}
+        for number, head in enumerate(heads):
+            if isinstance(head, BaseException):
+                raise head
+            if head:
+                ahead[number] = head
         while ahead:
             # Up to here every source has said what it has to say.
             horizon = min(reads[-1].line.at for reads in ahead.values())
