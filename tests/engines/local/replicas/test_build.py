@@ -11,7 +11,6 @@ import pytest
 
 from regatta.api.errors import InvalidJob
 from regatta.engines.local.replicas.build import (
-    ANYWHERE,
     PROGRESS_PATH,
     Context,
     Placement,
@@ -339,10 +338,6 @@ def test_a_run_holds_its_ports_and_gpus_and_knows_its_pod(tmp_path: Path) -> Non
         "u-1/3", "job-worker-0", "OnFailure", 5.0,
     )  # fmt: skip
     assert [hold.name for hold in run.holds] == ["regatta-ports-20000", "regatta-gpu-0"]
-
-
-def test_a_check_needs_no_placement(tmp_path: Path) -> None:
-    assert run_of(a_pod(), tmp_path, placement=ANYWHERE).containers
 
 
 def test_a_pod_without_containers_is_a_problem(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking
 from regatta.engines.local.replicas.build import PROGRESS_PATH
-from regatta.engines.local.replicas.progress_reader import progress_mtime, read_progress
+from regatta.engines.local.replicas.progress_reader import read_progress
 from tests.engines.local.jobs import a_job, submit, wait_for
 
 SOURCE = str(Path(PROGRESS_PATH).parent.parent)
@@ -248,7 +248,5 @@ def test_without_a_total_there_is_no_time_left(tmp_path: Path) -> None:
 
 def test_a_replica_that_never_reported_has_no_progress(tmp_path: Path) -> None:
     assert read_progress(tmp_path) is None
-    assert progress_mtime(tmp_path) is None
     write(tmp_path, "nonsense")
     assert read_progress(tmp_path) is None
-    assert progress_mtime(tmp_path) is not None

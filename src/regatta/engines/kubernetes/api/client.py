@@ -35,7 +35,6 @@ DEFAULTS = ClientSettings()
 class PatchKind(StrEnum):
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
-    STRATEGIC = "application/strategic-merge-patch+json"
     #: Server-side apply. JSON is YAML, and the API server takes it as such everywhere.
     APPLY = "application/apply-patch+yaml"
 

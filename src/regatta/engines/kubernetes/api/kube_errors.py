@@ -27,7 +27,6 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str = ""
     kind: str = ""
     causes: tuple[Cause, ...] = ()
-    retry_after_seconds: int = 0
 
 
 class _Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,11 +61,6 @@ class ApiError(KubeError):
     def already_exists(self) -> bool:
         """Something of that name is there; whose it is, only a look can tell."""
         return self.status == 409 and self.reason == "AlreadyExists"
-
-    @property
-    def being_deleted(self) -> bool:
-        """The name is held by an object on its way out."""
-        return self.already_exists and "object is being deleted" in self.message
 
     @property
     def conflict(self) -> bool:

@@ -12,8 +12,6 @@ from typing import IO
 
 import msgspec
 
-LEVELS = ("debug", "info", "warning", "error")
-
 
 class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:

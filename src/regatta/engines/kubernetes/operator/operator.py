@@ -80,7 +80,6 @@ class Operator:
         self.identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:12]}"
         self._access = access
         self._caches: Caches | None = None
-        self._leading = False
         #: When each look that is under way began.
         self._begun: dict[str, float] = {}
 
@@ -150,7 +149,6 @@ class Operator:
         caches.on_change(changed)
         for document in caches.jobs.store:
             queue.add(document.metadata.key)
-        self._leading = True
         self.metrics.leads(True)
         writing = asyncio.create_task(events.run())
         try:
@@ -160,7 +158,6 @@ class Operator:
                 workers.create_task(_make_ready())
         finally:
             caches.on_change(lambda key: None)
-            self._leading = False
             self.metrics.leads(False)
             queue.close()
             with contextlib.suppress(asyncio.CancelledError):

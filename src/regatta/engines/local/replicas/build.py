@@ -48,10 +48,6 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     gpus: tuple[str, ...] = ()
 
 
-#: For checks before there is a placement.
-ANYWHERE = Placement(address="127.64.0.1", port_base=10000)
-
-
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What was true where the job was submitted; kept with the job."""
 

@@ -38,14 +38,6 @@ class _Record(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Record).decode
 
 
-def progress_mtime(folder: Path) -> int | None:
-    """Changes when there is something new to read. None: the replica never reported."""
-    try:
-        return os.stat(folder / PROGRESS_FILE).st_mtime_ns
-    except OSError:
-        return None
-
-
 def read_progress(folder: Path) -> Progress | None:
     """The last report of the run in this folder, with the time left at the recent pace."""
     try:

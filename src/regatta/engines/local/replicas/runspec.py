@@ -108,10 +108,5 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     #: Made before the supervisor starts: what emptyDir volumes and Paddle's logs need.
     make_folders: tuple[str, ...] = ()
 
-    @property
-    def log_folder(self) -> Path:
-        return Path(self.folder) / LOGS_FOLDER
-
 
 encode_run = msgspec.json.Encoder().encode
-decode_run = msgspec.json.Decoder(RunSpec).decode
