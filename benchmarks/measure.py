@@ -26,10 +26,12 @@ class Row:
 
 
 def interleaved(runs: int, *contenders: Callable[[], float]) -> list[float]:
-    """Median of each contender; taking turns, so that a slow moment strikes all alike."""
+    """Median of each contender; taking turns, so that a slow moment strikes all alike, and who
+    goes first does so as often as not."""
     samples: list[list[float]] = [[] for _ in contenders]
-    for _ in range(runs):
-        for kept, contender in zip(samples, contenders, strict=True):
+    for number in range(runs):
+        turns = list(zip(samples, contenders, strict=True))
+        for kept, contender in turns if number % 2 else reversed(turns):
             kept.append(contender())
     return [statistics.median(kept) for kept in samples]
 

@@ -27,7 +27,7 @@ from benchmarks.measure import (
 )
 from benchmarks.watch_cost import FEW, MANY, change_cost
 
-RUNS = 31
+RUNS = 101
 #: The other release may take seconds for each.
 FEW_CHANGES = 5
 

@@ -22,9 +22,9 @@ from benchmarks.kubernetes.watching import Watch
 from benchmarks.measure import Row
 
 SHAPE = Shape(servers=4, workers=6)
-JOBS, ROUNDS = 50, 5
+JOBS, ROUNDS = 50, 12
 LARGE = 500
-RESTARTS = 5
+RESTARTS = 12
 
 
 def create_rate(other: str) -> list[Row]:
@@ -68,7 +68,8 @@ def cold_start(other: str) -> list[Row]:
             time.sleep(10)
         operator.stop()
         for number in range(RESTARTS + 1):
-            for title, regatta in sides.items():
+            order = list(sides.items())
+            for title, regatta in order if number % 2 else reversed(order):
                 until_at_rest(plane)
                 operator, _, seconds = restart(plane, regatta, LARGE)
                 operator.stop()
