@@ -27,7 +27,7 @@ from benchmarks.measure import (
 )
 from benchmarks.watch_cost import FEW, MANY, change_cost
 
-RUNS = 101
+RUNS = 301
 #: The other release may take seconds for each.
 FEW_CHANGES = 5
 
