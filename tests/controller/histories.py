@@ -201,10 +201,10 @@ class History:
 
     def _host(self, pod: Pod) -> str:
         """A cluster gives a new address each time, or a name that stays; this machine never a new
-        one."""
+        one. It is the pod's, whatever becomes of the spec that it was made of."""
         if not self.cluster:
             return f"127.64.{ord(pod.role[0])}.{pod.index}"
-        if self.job.spec.intranet is Intranet.SERVICE:
+        if self.right.intranet is Intranet.SERVICE:
             return pod.name
         self.serial += 1
         return f"10.0.0.{self.serial}"

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from regatta.api.job import Job, JobStatus, Phase, Ref, RoleStatus
-from regatta.controller.observe import observe, ordinal_of, too_late
+from regatta.controller.changes import deleted
+from regatta.controller.observe import observe, ordinal_of, size_wanted, too_late
 from regatta.controller.world import Children, Exit, Pod, PodPhase
-from tests.controller.builders import JobBuilder, a_job
+from tests.controller.builders import JobBuilder, a_job, at
 
 
 def a_pod(role: str, index: int, **more: Any) -> Pod:
@@ -218,3 +219,19 @@ def test_a_replica_keeps_its_number_while_the_job_grows() -> None:
 
     numbers = [ordinal_of(job, "worker", index) for index in range(3)]
     assert numbers == [1, 2, 4], "those that run as they are, the new one as it will be"
+
+
+@pytest.mark.parametrize("phase", [None, *Phase])
+def test_a_job_wants_its_size_until_it_is_over(phase: Phase | None) -> None:
+    job = replace(a_job().with_ps(1).with_workers(2).obj(), status=JobStatus(phase=phase))
+    over = phase in (Phase.COMPLETED, Phase.FAILED, Phase.ABORTED)
+    assert size_wanted(job) == (None if over else {"ps": 1, "worker": 2})
+
+
+@pytest.mark.parametrize("asked", ["suspend", "abort"])
+def test_a_job_that_is_to_be_suspended_or_aborted_wants_nothing(asked: str) -> None:
+    assert size_wanted(a_job().with_workers(2).policy(**{asked: True}).obj()) is None
+
+
+def test_a_job_that_is_being_deleted_wants_nothing() -> None:
+    assert size_wanted(deleted(a_job().with_workers(2).obj(), at(0).wall)) is None

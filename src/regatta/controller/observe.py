@@ -134,6 +134,15 @@ def spec_size(job: Job) -> dict[str, int]:
     return {role: spec.replicas for role, spec in job.spec.roles().items()}
 
 
+def size_wanted(job: Job) -> dict[str, int] | None:
+    """What a job would hold if all were well; one that is over, ending or suspended wants nothing
+    (what it still runs is another matter)."""
+    policy = job.spec.run_policy
+    if job.finished or job.deleting or policy.abort or policy.suspend:
+        return None
+    return spec_size(job)
+
+
 def ordinal_of(job: Job, role: str, index: int) -> int:
     """A replica's place among all, which decides its address and ports on a shared host.
 

@@ -22,6 +22,7 @@ from regatta.controller.observe import observe
 from regatta.controller.policies.attempts import (
     effective_scope,
     fingerprint,
+    may_move,
     new_attempt_of,
     new_attempt_of_all,
 )
@@ -157,3 +158,9 @@ def test_one_restarts_alone_only_where_the_others_find_it_again(
     job = PS.policy(restart_scope=RestartScope.REPLICA).obj()
     job = replace(job, spec=replace(job.spec, intranet=intranet))
     assert effective_scope(job, children) is scope
+
+
+@pytest.mark.parametrize("scope", RestartScope)
+def test_only_who_starts_again_as_a_whole_can_be_told_other_places(scope: RestartScope) -> None:
+    job = a_job().with_ps(1).with_workers(2).policy(restart_scope=scope).obj()
+    assert may_move(job) is (scope is RestartScope.JOB)

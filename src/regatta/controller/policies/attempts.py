@@ -67,6 +67,12 @@ def effective_scope(job: Job, children: Children) -> RestartScope:
     return job.spec.run_policy.restart_scope if addresses_stay else RestartScope.JOB
 
 
+def may_move(job: Job) -> bool:
+    """Whether the next attempt can be told other addresses and ports: a replica that starts again
+    alone cannot, because its peers keep the environment that names its place."""
+    return job.spec.run_policy.restart_scope is RestartScope.JOB
+
+
 def with_roles(job: Job, roles: dict[str, RoleStatus]) -> JobStatus:
     if job.spec.mode is Mode.CUSTOM:
         return replace(job.status, tasks=roles)

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from regatta.api.job import RestartScope
+from regatta.controller.observe import size_wanted
 from regatta.controller.plan import Event, Instant
+from regatta.controller.policies.attempts import may_move
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Exit, PodPhase
 from regatta.engines.local.apply import apply_plan, delete_pod
@@ -32,7 +33,7 @@ from regatta.engines.local.replicas.runspec import RunSpec, run_folder
 from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
 from regatta.engines.local.replicas.volumes import remove_scratch
 from regatta.engines.local.scheduling.binding import Bound, bind_pods, reserve_places, schedule
-from regatta.engines.local.scheduling.ledger import Ledger, places_needed, wanted_by
+from regatta.engines.local.scheduling.ledger import Ledger, places_needed
 from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.records import JobRecord, PodRecord
@@ -243,7 +244,7 @@ class Loop:
         if again:
             record = tx.job(uid) or record
             pods = tx.pods(uid)
-        if record.shape is not None and wanted_by(record.job) is None:
+        if record.shape is not None and size_wanted(record.job) is None:
             tx.set_shape(uid, None)  # ending or suspended: it holds only what still lives
             record = replace(record, shape=None)
         entry = self.ledger.note(record, pods, reservation is not None)
@@ -333,8 +334,8 @@ class Loop:
     def _reserve_anew(self, tx: Transaction, pod: PodRecord) -> None:
         """Somebody took a port of ours: the next attempt gets others."""
         record = tx.job(pod.job_uid)
-        if record is None or record.job.spec.run_policy.restart_scope is not RestartScope.JOB:
-            return  # its peers keep their environment, which tells these ports
+        if record is None or not may_move(record.job):
+            return
         reserve_places(tx, record.uid, places_needed(record.job), anew=True)
         message = f"{pod.name}: {pod.ports} is in use by another program; taking other ports"
         tx.add_event(

@@ -13,7 +13,7 @@ import msgspec
 
 from regatta.api.job import Job
 from regatta.api.quantity import resources
-from regatta.controller.observe import size_in_effect, spec_size
+from regatta.controller.observe import size_in_effect, size_wanted, spec_size
 from regatta.engines.local.scheduling.scheduler import Gang, Holder, Need, gang_need, priority_of
 from regatta.engines.local.store.records import JobRecord, PodRecord
 
@@ -125,7 +125,7 @@ def entry_of(record: JobRecord, pods: Iterable[PodRecord], reserved: bool = True
         queued=record.queued,
         admitted=record.admitted or 0,
         needs=needs_of(job),
-        wanted=wanted_by(job),
+        wanted=size_wanted(job),
         shape=record.shape,
         live=live,
         gpus=frozenset(gpu for pod in bound for gpu in pod.gpus),
@@ -146,14 +146,6 @@ def need_of(template: dict[str, object]) -> Need:
 
 def whole_need(job: Job) -> Need:
     return gang_need(needs_of(job), spec_size(job))
-
-
-def wanted_by(job: Job) -> dict[str, int] | None:
-    """A job that is over, ending or suspended wants nothing (what it still runs is counted)."""
-    policy = job.spec.run_policy
-    if job.finished or job.deleting or policy.abort or policy.suspend:
-        return None
-    return spec_size(job)
 
 
 def places_needed(job: Job) -> int:
