@@ -3,8 +3,6 @@ have none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from regatta.api.errors import (
@@ -16,8 +14,9 @@ from regatta.api.errors import (
     ShellRefused,
 )
 from regatta.api.job import Job, Phase
-from regatta.engines.base import Gone, LogQuery, Shell, Submission, WatchUpdate
+from regatta.engines.base import LogQuery, Shell, Submission
 from tests.conformance.stages import Stage
+from tests.engines.updates import told, until
 
 SUSPENDED = {"suspend": True}
 
@@ -129,7 +128,7 @@ def test_a_watch_tells_what_is_there_then_what_changes(play: Stage) -> None:
     assert told(watch) == "seen Suspended"
     assert told(watch) == "Synced()"
     play.submit("new", runPolicy=SUSPENDED)
-    assert until(watch, "new Suspended") <= {"new new", "new Pending", "new Suspended"}
+    assert set(until(watch, "new Suspended")) <= {"new new", "new Pending", "new Suspended"}
     play.engine.delete(play.namespace, "seen")
     until(watch, "seen gone")
     watch.close()
@@ -203,20 +202,3 @@ def test_every_refusal_has_its_code(play: Stage) -> None:
     with pytest.raises(RegattaError) as refused:
         next(play.engine.follow(play.namespace, "nobody", LogQuery()))
     assert refused.value.code == "JobNotFound"
-
-
-def told(watch: Iterator[WatchUpdate]) -> str:
-    match next(watch):
-        case Job() as job:
-            return f"{job.name} {job.status.phase or 'new'}"
-        case Gone(_, name):
-            return f"{name} gone"
-        case other:
-            return str(other)
-
-
-def until(watch: Iterator[WatchUpdate], wanted: str) -> set[str]:
-    seen = {told(watch)}
-    while wanted not in seen:
-        seen.add(told(watch))
-    return seen

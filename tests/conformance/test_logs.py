@@ -20,6 +20,7 @@ from regatta.engines.kubernetes.engine.engine import open_cluster
 from tests.conformance.conftest import WAYS
 from tests.conformance.stages import a_shell
 from tests.doors import Regatta, eventually
+from tests.engines.updates import lines_of
 from tests.kubernetes.conftest import real_cluster, real_namespace, real_turn
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.images import base_image
@@ -107,32 +108,22 @@ def _opened(way: str, kubeconfig: Path, folder: Path) -> Iterator[Blocking]:
             yield engine
 
 
-def texts(updates: Iterator[Any], replica: str = "worker-0") -> list[str]:
-    return [
-        line.text
-        for update in updates
-        if isinstance(update, LogBatch)
-        for line in update.lines
-        if line.pod == replica
-    ]
-
-
 def test_what_was_printed_is_read_cut_and_searched(printing: Printing) -> None:
     before = datetime.now(UTC)
     printing.run(COUNTING, workers=2)
     for index in (0, 1):
         expected = [f"line {number} of {index}" for number in range(1, 31)]
-        assert texts(printing.logs(), f"worker-{index}") == expected
-    assert texts(printing.logs(LogQuery(tail=2))) == ["line 29 of 0", "line 30 of 0"]
-    assert texts(printing.logs(LogQuery(tail=0))) == []
-    assert texts(printing.logs(LogQuery(grep="line 1.* of"))) == [
+        assert lines_of(printing.logs(), f"worker-{index}") == expected
+    assert lines_of(printing.logs(LogQuery(tail=2))) == ["line 29 of 0", "line 30 of 0"]
+    assert lines_of(printing.logs(LogQuery(tail=0))) == []
+    assert lines_of(printing.logs(LogQuery(grep="line 1.* of"))) == [
         f"line {number} of 0" for number in (1, *range(10, 20))
     ]
-    assert texts(printing.logs(LogQuery(grep="line [12] ", tail=1))) == ["line 2 of 0"]
-    assert texts(printing.logs(LogQuery(index=1))) == []
-    assert len(texts(printing.logs(LogQuery(index=1)), "worker-1")) == 30
-    assert len(texts(printing.logs(LogQuery(since=before)))) == 30
-    assert texts(printing.logs(LogQuery(since=datetime.now(UTC)))) == []
+    assert lines_of(printing.logs(LogQuery(grep="line [12] ", tail=1))) == ["line 2 of 0"]
+    assert lines_of(printing.logs(LogQuery(index=1))) == []
+    assert len(lines_of(printing.logs(LogQuery(index=1)), "worker-1")) == 30
+    assert len(lines_of(printing.logs(LogQuery(since=before)))) == 30
+    assert lines_of(printing.logs(LogQuery(since=datetime.now(UTC)))) == []
     with pytest.raises(NotPossible, match="its roles are worker"):
         list(printing.logs(LogQuery(role="ps")))
     with pytest.raises(RegattaError, match="is not a regular expression"):
@@ -142,7 +133,7 @@ def test_what_was_printed_is_read_cut_and_searched(printing: Printing) -> None:
 def test_a_follower_reads_along_to_the_end_and_hears_of_it_last(printing: Printing) -> None:
     printing.run(COUNTING, wait=False)
     updates = list(printing.follow())
-    assert texts(iter(updates)) == [f"line {number} of 0" for number in range(1, 31)]
+    assert lines_of(iter(updates)) == [f"line {number} of 0" for number in range(1, 31)]
     assert isinstance(updates[-1], Job)
     assert updates[-1].status.phase is Phase.COMPLETED
 
@@ -165,4 +156,4 @@ def test_a_follower_who_is_cut_off_again_and_again_misses_and_repeats_nothing(
                     break
     for index in (0, 1):
         expected = [f"line {number} of {index}" for number in range(1, 31)]
-        assert texts(iter(told), f"worker-{index}") == expected
+        assert lines_of(iter(told), f"worker-{index}") == expected

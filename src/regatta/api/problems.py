@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,3 +22,9 @@ class Problem:
             return f"{self.path} (line {self.line}): {self.message}"
         place = self.path or (f"line {self.line}" if self.line else "")
         return f"{place}: {self.message}" if place else self.message
+
+
+def how_many(problems: Iterable[Problem]) -> str:
+    """In a sentence; warnings are none."""
+    count = sum(problem.severity == "error" for problem in problems)
+    return f"the job has {count} problem{'' if count == 1 else 's'}"

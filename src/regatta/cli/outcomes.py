@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -28,7 +27,7 @@ from regatta.api.errors import (
     UnusableFile,
 )
 from regatta.api.job import Phase
-from regatta.api.problems import Problem
+from regatta.api.problems import Problem, how_many
 
 
 class Exit(IntEnum):
@@ -126,13 +125,8 @@ def report(error: Stop | RegattaError) -> Report:
         hint = ""
     message = str(error)
     if isinstance(error, InvalidJob):  # whose message is its problems
-        message = invalid_message(error.problems)
+        message = how_many(error.problems)
     if isinstance(error, ShellRefused):  # whose message says all of them
         named = " and ".join(problem.path for problem in error.problems)
         return Report(code, message, hint=f"Leave {named or 'it'} out.")
     return Report(code, message, tuple(error.problems), hint)
-
-
-def invalid_message(problems: Sequence[Problem]) -> str:
-    count = sum(problem.severity == "error" for problem in problems)
-    return f"the job has {count} problem{'' if count == 1 else 's'}"

@@ -52,31 +52,18 @@ class AsyncChannel:
         seconds = timeout or self.request_seconds
         async with self._connected(seconds) as (place, connection):
             request = written(place, method, path, query, body)
-            try:
-                async with asyncio.timeout(seconds):
-                    head = await self._sent(place, connection, request)
-                    return await connection.body(head)
-            except TimeoutError as slow:
-                self._where.lost()
-                raise Unanswered(not_in_time(place.url)) from slow
-            except HttpError as broken:
-                self._where.lost()
-                raise Unanswered(f"the answer of {place.url} was cut off: {broken}") from broken
+            async with self._answer(place, seconds, f"the answer of {place.url} was cut off"):
+                head = await self._sent(place, connection, request)
+                return await connection.body(head)
 
     async def events(
         self, path: str, *, query: Query | None = None, last_id: str = ""
     ) -> AsyncGenerator[ServerEvent, None]:
         async with self._connected(self.silence_seconds) as (place, connection):
             request = for_events(written(place, "GET", path, query), last_id)
-            try:
-                async with asyncio.timeout(self.silence_seconds):
-                    head = await self._sent(place, connection, request)
-            except TimeoutError as slow:
-                self._where.lost()
-                raise Unanswered(not_in_time(place.url)) from slow
-            except HttpError as broken:
-                self._where.lost()
-                raise Unanswered(f"no server answers at {place.url}: {broken}") from broken
+            nobody = f"no server answers at {place.url}"
+            async with self._answer(place, self.silence_seconds, nobody):
+                head = await self._sent(place, connection, request)
             check_streams(place, head.headers.get("content-type", ""))
             reader = EventReader()
             async with aclosing(connection.parts(head)) as parts:
@@ -108,6 +95,19 @@ class AsyncChannel:
             yield place, connection
         finally:
             connection.close()
+
+    @asynccontextmanager
+    async def _answer(self, place: Place, seconds: float, broken: str) -> AsyncIterator[None]:
+        """Of a request that went out: late, or `broken`, it may have been done all the same."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as slow:
+            self._where.lost()
+            raise Unanswered(not_in_time(place.url)) from slow
+        except HttpError as why:
+            self._where.lost()
+            raise Unanswered(f"{broken}: {why}") from why
 
     async def _find(self) -> Place:
         known = self._where.known

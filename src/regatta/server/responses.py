@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.api.job import Job, document
-from regatta.api.problems import Problem
+from regatta.api.problems import Problem, how_many
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +51,7 @@ def _engine_error(_: Request, error: Exception) -> Response:
 
 def _invalid_job(_: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidJob)
-    count = len(error.problems)
-    message = f"the job has {count} problem{'s' if count != 1 else ''}"
-    return refusal(422, "InvalidJob", message, error.problems)
+    return refusal(error.status, error.code, how_many(error.problems), error.problems)
 
 
 def _bad_request(request: Request, error: Exception) -> Response:

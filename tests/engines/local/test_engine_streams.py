@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from regatta.api.errors import JobNotFound, NotPossible
 from regatta.api.job import Job, Phase
-from regatta.engines.base import EventView, Gone, LogBatch, LogQuery, WatchUpdate
+from regatta.engines.base import EventView, Gone, LogBatch, LogQuery
 from regatta.engines.blocking import Blocking
 from regatta.engines.local.jobs import LocalJobs
 from regatta.engines.local.store import feed
 from tests.engines.local.jobs import a_job, a_submission, eventually, submit, wait_for
 from tests.engines.local.opening import OpenEngine
+from tests.engines.updates import told, until
 
 WAITING = {"suspend": True}
-
-
-def told(watch: Iterator[WatchUpdate]) -> str:
-    match next(watch):
-        case Job() as job:
-            return f"{job.name} {job.status.phase or 'new'}"
-        case Gone(_, name):
-            return f"{name} gone"
-        case other:
-            return str(other)
-
-
-def until(watch: Iterator[WatchUpdate], wanted: str) -> list[str]:
-    """All that was told, up to that."""
-    seen = [told(watch)]
-    while seen[-1] != wanted:
-        seen.append(told(watch))
-    return seen
 
 
 def test_a_watch_tells_what_is_there_then_what_changes(engine: Blocking) -> None:

@@ -15,6 +15,7 @@ from regatta.engines.blocking import Blocking
 from regatta.engines.logs import matcher
 from tests.doors import eventually
 from tests.engines.kubernetes.loops import in_a_loop
+from tests.engines.updates import lines_of
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.engine.engines import opened, wide
 from tests.kubernetes.engine.test_logs import a_shell_job, image, jobs
@@ -35,16 +36,6 @@ TWO_RUNS = (
 def engine(real_cluster: Access, jobs: Jobs) -> Iterator[Blocking]:
     with opened(real_cluster.admin_kubeconfig, jobs.namespace) as engine:
         yield engine
-
-
-def lines_of(updates: list[JobUpdate] | list[LogBatch], replica: str = "worker-0") -> list[str]:
-    return [
-        line.text
-        for update in updates
-        if isinstance(update, LogBatch)
-        for line in update.lines
-        if line.pod == replica
-    ]
 
 
 def first_batches(engine: Blocking, jobs: Jobs, name: str, query: LogQuery) -> list[LogBatch]:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from regatta.api.errors import InvalidJob
-from regatta.api.problems import Problem
-from regatta.cli.outcomes import Exit, Stop, invalid_message
+from regatta.api.problems import Problem, how_many
+from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.explain import show_problems
 from regatta.cli.show.output import dump, output_option, plain
@@ -52,7 +52,7 @@ def command(
             if valid:
                 print(f"{file}: {about}", flush=True)
             else:
-                print(f"{file}: {invalid_message(problems)}", file=sys.stderr)
+                print(f"{file}: {how_many(problems)}", file=sys.stderr)
             show_problems(problems, settings)
     return Exit.OK if all(valid for _, valid, _, _ in results) else Exit.INVALID
 

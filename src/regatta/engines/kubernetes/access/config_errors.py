@@ -1,6 +1,7 @@
 """The root of what can go wrong with a cluster, and the part of it that comes before any request.
 
-`api.errors` has the rest of the family, and names these too: who talks to a cluster looks there.
+`api.kube_errors` has the rest of the family, and names these too: who talks to a cluster looks
+there.
 """
 
 from __future__ import annotations
