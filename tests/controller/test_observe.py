@@ -153,6 +153,20 @@ def test_what_a_smaller_size_takes_away_still_has_its_place() -> None:
     assert [replica.pod is not None for replica in world.replicas] == [True, True]
 
 
+def test_a_pod_that_a_former_size_left_behind_is_no_growth() -> None:
+    """It would read the environment of those that there are, in which it has no place."""
+    job = replace(a_job().with_workers(2).obj(), status=JobStatus(shape={"worker": 1}, revision=1))
+    first = Pod(name="j-worker-0", uid="0", role="worker", index=0, revision=1)
+    left = Pod(name="j-worker-1", uid="1", role="worker", index=1, revision=1)
+    grown = replace(left, revision=2)
+
+    world = observe(job, Children(pods=(first, left)))
+    assert ([r.pod for r in world.growth], world.stale) == ([None], (left,))
+
+    world = observe(job, Children(pods=(first, grown)))
+    assert ([r.pod for r in world.growth], world.stale) == ([grown], ())
+
+
 def test_a_pod_that_ended_while_it_waited_gives_up_its_place() -> None:
     world = seen(with_status(GROWING, shape=SHAPE), ended("worker", 2, 1))
 

@@ -115,11 +115,17 @@ def _places(job: Job, size: dict[str, int], ours: dict[tuple[str, int], Pod]) ->
             pod = ours.get((role, index))
             if pod is not None and not is_current(pod, memory):
                 pod = None
-            if pod is not None and pod.phase.over and index >= present:
-                pod = None  # it ended while it waited for the others; another takes its place
+            if pod is not None and index >= present and not _awaits_growth(job, pod):
+                pod = None  # another takes its place
             numbers = (ordinal_of(job, role, index), number)
             places.append(_replica(job, role, index, numbers, spec, pod, seen, done))
     return places
+
+
+def _awaits_growth(job: Job, pod: Pod) -> bool:
+    """Not one that ended while it waited for the others, nor one that a former size left behind:
+    that would read an environment in which it has no place."""
+    return not pod.phase.over and pod.revision > job.status.revision
 
 
 def size_in_effect(job: Job) -> dict[str, int]:
