@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import UTC, datetime
 
-from regatta.api.job import Progress
-from regatta.cli.follow.status_line import BAR, progress_text
+import pytest
+from msgspec.structs import replace
+
+from regatta.api.job import Job, JobStatus, Phase, Progress
+from regatta.cli.follow.status_line import BAR, Screen, progress_text, status_text
+from regatta.cli.show.ansi import Paint
+from tests.controller.builders import a_job
 
 FULL = "█" * BAR
 HALF = "█" * (BAR // 2) + "░" * (BAR - BAR // 2)
@@ -28,3 +33,35 @@ LINES = {
 @pytest.mark.parametrize(("progress", "text"), LINES.values(), ids=LINES)
 def test_progress_in_one_line(progress: Progress, text: str) -> None:
     assert progress_text(progress) == text
+
+
+def _half_way() -> Job:
+    progress = Progress(step=5, total=10, eta_seconds=90)
+    return replace(
+        a_job().with_workers(1).obj(), status=JobStatus(phase=Phase.RUNNING, progress=progress)
+    )
+
+
+@pytest.mark.parametrize("width", range(45, 100))
+def test_in_a_narrow_terminal_the_bar_gives_way_and_the_numbers_stay(width: int) -> None:
+    text = status_text(_half_way(), datetime.now(UTC), Paint(False), width)
+    assert len(text) < width
+    assert text.endswith("50% 5/10  90s left")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows_above"), [(100, 0), (60, 0), (59, 1), (30, 1), (29, 2), (20, 2)]
+)
+def test_a_status_that_a_narrower_terminal_broke_into_rows_is_erased_whole(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    columns: int,
+    rows_above: int,
+) -> None:
+    screen = Screen(live=True)
+    screen.status(Paint(True)("x" * 60, "red"))
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    screen.clear()
+    up = f"\x1b[{rows_above}A" if rows_above else ""
+    assert capsys.readouterr().out == f"\r{up}\x1b[J"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -350,3 +351,15 @@ def _read(path: Path) -> str:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+def test_every_variable_that_a_replica_has_here_is_explained(
+    engine: Blocking, tmp_path: Path
+) -> None:
+    submit(engine, a_job("names", f"env -0 | tr '\\n' ' ' | tr '\\0' '\\n' > {tmp_path}/env"))
+    wait_for(engine, "names", Phase.COMPLETED)
+    names = {line.partition("=")[0] for line in (tmp_path / "env").read_text().splitlines()}
+    assert "REGATTA_RUN" in names
+    page = (Path(__file__).parents[3] / "docs" / "environment.md").read_text()
+    explained = set(re.findall(r"[A-Z][A-Z_]+", page)) | {"PWD", "SHLVL", "_", "OLDPWD"}  # sh's own
+    assert names - explained == set()

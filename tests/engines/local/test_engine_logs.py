@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from regatta.api.errors import NotPossible, PatternTooSlow, RegattaError
 from regatta.api.job import Phase
-from regatta.engines.base import LogBatch, LogQuery
+from regatta.engines.base import LogBatch, LogQuery, Remark
 from regatta.engines.blocking import Blocking
 from tests.engines.local.jobs import (
     a_job,
@@ -232,3 +232,28 @@ def test_reading_a_log_with_such_a_pattern_ends_with_a_sentence(
     pod.play(shell(f"echo {ITS_VICTIM}"))
     with pytest.raises(PatternTooSlow):
         pod.lines(**query, grep=FOR_EVER)
+
+
+def test_replicas_that_a_smaller_size_did_away_with_are_told_and_shown_on_request(
+    engine: Blocking,
+) -> None:
+    script = "echo $PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM; exec sleep 600"
+    submit(engine, a_job("shrink", script, replicas=3))
+
+    def shown(query: LogQuery = ALL) -> list[str]:
+        return sorted(texts(engine.logs("default", "shrink", query)))
+
+    eventually(lambda: shown() == ["0 of 3", "1 of 3", "2 of 3"], "every worker's first line")
+    engine.scale("default", "shrink", "worker", 1)
+    eventually(lambda: shown() == ["0 of 1"], "the only worker's line, and nobody else's")
+    remark, *_ = engine.logs("default", "shrink", ALL)
+    assert isinstance(remark, Remark)
+    assert "worker-1, worker-2" in remark.text
+    assert shown(replace(ALL, role="worker", index=2)) == ["2 of 3"]
+    told = engine.follow("default", "shrink", ALL, status=False)
+    assert remark in [next(told), next(told)]
+    _, after = said((batch for batch in told if isinstance(batch, LogBatch)), 2)
+    told.close()
+    resumed = engine.follow("default", "shrink", replace(ALL, after=after), status=False)
+    engine.stop("default", "shrink")
+    assert texts(resumed) == []

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from regatta.api.job import Job, Phase, Progress
-from regatta.cli.show.ansi import Paint, harmless
+from regatta.cli.show.ansi import Paint, harmless, plain
 from regatta.cli.show.rows import phase_of, ready
 from regatta.cli.show.times import age, since
 
@@ -24,22 +24,27 @@ class Screen:
 
     def print(self, lines: Iterable[str]) -> None:
         text = "\n".join(lines)
-        if self._status:
-            sys.stdout.write("\r\x1b[K")
+        self._erase()
         sys.stdout.write(f"{text}\n")
         self._draw()
 
     def status(self, text: str) -> None:
         if self._live and text != self._status:
+            self._erase()
             self._status = text
-            sys.stdout.write("\r\x1b[K")
             self._draw()
 
     def clear(self) -> None:
         if self._status:
+            self._erase()
             self._status = ""
-            sys.stdout.write("\r\x1b[K")
             sys.stdout.flush()
+
+    def _erase(self) -> None:
+        if self._status:
+            # A terminal that was made narrower has broken the line into several.
+            above = (len(plain(self._status)) - 1) // _columns()
+            sys.stdout.write("\r" + (f"\x1b[{above}A" if above > 0 else "") + "\x1b[J")
 
     def _draw(self) -> None:
         if self._status:
@@ -52,22 +57,34 @@ def status_text(job: Job, now: datetime, paint: Paint, width: int | None = None)
     phase = phase_of(job)
     began = job.status.start_time or job.metadata.creation_timestamp
     parts = [age(since(began, now)), *(f"{name} {ready(job, name)}" for name in job.spec.roles())]
+    room = max((width or _columns()) - len(phase) - 3, 0)
+    return f"{paint.phase(phase)}  {_fitting(job, phase, parts, room)}"
+
+
+def _fitting(job: Job, phase: str, parts: list[str], room: int) -> str:
+    """Where there is little room the bar gives way, and the numbers stay."""
     progress = job.status.progress
     if phase in (Phase.RUNNING, Phase.SCALING) and progress is not None:
-        parts.append(progress_text(progress))
-    elif phase != Phase.RUNNING and job.status.message:
-        parts.append(harmless(job.status.message.partition("\n")[0]))
-    room = (width or shutil.get_terminal_size().columns) - len(phase) - 3
-    rest = "  ".join(part for part in parts if part)
-    return f"{paint.phase(phase)}  {rest[: max(room, 0)]}"
+        texts = [_joined(parts, progress_text(progress, bar)) for bar in range(BAR, -1, -1)]
+        return next((text for text in texts if len(text) <= room), texts[-1])[:room]
+    reason = harmless(job.status.message.partition("\n")[0]) if phase != Phase.RUNNING else ""
+    return _joined(parts, reason)[:room]
 
 
-def progress_text(progress: Progress) -> str:
+def _joined(parts: list[str], last: str) -> str:
+    return "  ".join(part for part in (*parts, last) if part)
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def progress_text(progress: Progress, width: int = BAR) -> str:
     metrics = " ".join(f"{name} {value:.4g}" for name, value in progress.metrics.items())
     if not progress.total:
         return f"step {progress.step}  {metrics}".rstrip()
     share = min(1.0, max(0.0, progress.step / progress.total))
-    filled = round(share * BAR)
-    bar = "█" * filled + "░" * (BAR - filled)
+    filled = round(share * width)
+    bar = "█" * filled + "░" * (width - filled) + " " * bool(width)
     left = "" if progress.eta_seconds is None else f"  {age(progress.eta_seconds)} left"
-    return f"{bar} {share:4.0%} {progress.step}/{progress.total}{left}  {metrics}".rstrip()
+    return f"{bar}{share:4.0%} {progress.step}/{progress.total}{left}  {metrics}".rstrip()

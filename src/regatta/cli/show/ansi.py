@@ -55,6 +55,8 @@ _CONTROL = re.compile(
     re.MULTILINE,
 )
 
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+
 
 class Painted(NamedTuple):
     text: str
@@ -85,3 +87,8 @@ def wants_colour(stream: IO[str], *, refused: bool) -> bool:
 def harmless(text: str) -> str:
     """A replica's line without what would move the cursor or retitle the terminal."""
     return _CONTROL.sub("", text)
+
+
+def plain(text: str) -> str:
+    """Without colours: what takes room on the screen."""
+    return _COLOUR.sub("", text)

@@ -164,6 +164,8 @@ class LocalEngine:
     ) -> AsyncGenerator[LogUpdate, None]:
         log = await self._call(self._jobs.open_log, namespace, name, query, follow=False)
         try:
+            if log.remark is not None:
+                yield log.remark
             batches = log.read(ended=True)
             while (batch := await self._call(next, batches, None)) is not None:
                 yield batch
@@ -181,6 +183,8 @@ class LocalEngine:
                 return
             # Whoever is cut off before the first line leaves out the same ones when they resume.
             yield LogBatch((), log.position)
+            if log.remark is not None:
+                yield log.remark
             told: Job | None = None
             version, pause, ended = -1, SOONEST, False
             while not ended:

@@ -34,6 +34,11 @@ def is_chosen(query: LogQuery, role: str, index: int) -> bool:
     return query.role in (None, role) and query.index in (None, index)
 
 
+def listed(replicas: Sequence[str]) -> str:
+    more = f" and {len(replicas) - 8} more" if len(replicas) > 8 else ""
+    return ", ".join(replicas[:8]) + more
+
+
 class LineFilter:
     """By time and by pattern. A pattern is a person's, and may be one that never ends: it is
     searched for in a process of its own, within bounds. Blocks; close it."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.errors import RegattaError
 from regatta.engines.base import LogQuery
@@ -122,6 +123,53 @@ def test_the_launchers_files_are_followed_while_it_runs(pod: Pod, tmp_path: Path
     pod.says("[1] a")
 
 
+LAUNCHER = """
+import os, signal, subprocess, sys, time
+folder, extra = sys.argv[1], sys.argv[2]
+os.makedirs(folder, exist_ok=True)
+trainer = '''
+import signal, sys, time
+def save(*_):
+    print("saved"); sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+for step in range(3):
+    print("step", flush=True)
+time.sleep(600)
+'''
+log = open(folder + "/workerlog.0", "ab")
+started = log.tell()
+child = subprocess.Popen([sys.executable, "-c", trainer], stdout=log)
+def leave(*_):
+    child.terminate(); child.wait(); sys.exit(15)
+signal.signal(signal.SIGTERM, leave)
+while os.path.getsize(folder + "/workerlog.0") < started + 15:
+    time.sleep(0.01)
+echo = open(folder + "/workerlog.0")
+echo.seek(started)
+if extra:
+    print(extra)
+print(echo.readline() + echo.readline(), end="", flush=True)  # it lags behind by a line
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("extra", ["", "a word of its own"])
+def test_what_a_trainer_says_after_its_launcher_was_stopped_is_logged(
+    pod: Pod, tmp_path: Path, extra: str
+) -> None:
+    logs = tmp_path / "paddle"
+    logs.mkdir()
+    (logs / "workerlog.0").write_text("step\nof an earlier try\n")
+    launcher = replace(python(LAUNCHER), argv=(sys.executable, "-c", LAUNCHER, str(logs), extra))
+    pod.start(launcher, tail_folders=(str(logs),))
+    eventually(lambda: pod.texts().count("step") == 2)
+    pod.runtime.stop(pod.run, 30)
+    pod.ended()
+    said = [text for text in pod.texts() if text != extra]
+    # How far a launcher that also speaks for itself has come, lines that are all alike cannot tell.
+    assert said == ["step"] * (2 if extra else 3) + ["saved"]
+
+
 # -- rotation ----------------------------------------------------------------------------------
 
 SMALL = LogLimits(segment_bytes=4096, segments=4)
@@ -134,7 +182,7 @@ def test_rotation_keeps_the_newest_within_the_limit(pod: Pod) -> None:
     lost, *texts = pod.texts()
     assert texts == [str(n) for n in range(5001 - len(texts), 5001)]
     assert len(texts) > 150
-    assert "rotated away" in lost
+    assert "(lines with their times) were rotated away" in lost
 
 
 def test_what_was_rotated_away_is_told_to_the_byte(pod: Pod) -> None:

@@ -10,14 +10,16 @@ from itertools import dropwhile
 
 from msgspec.structs import replace
 
-from regatta.engines.base import LogBatch, LogQuery
+from regatta.api.job import Job
+from regatta.controller.observe import size_in_effect
+from regatta.engines.base import LogBatch, LogQuery, Remark
 from regatta.engines.local.home import Home
 from regatta.engines.local.logs.reader import LogReader, PodLog
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord, PodRecord
 from regatta.engines.local.views import latest_per_replica
-from regatta.engines.logs.selection import check_role, is_chosen
+from regatta.engines.logs.selection import check_role, is_chosen, listed
 
 
 class JobLog:
@@ -30,9 +32,9 @@ class JobLog:
         self._home, self._store, self.uid = home, store, record.uid
         check_role(record.job, query)
         pods = _chosen(store.read, record.uid, query)
-        wanted = pods
+        wanted, self.remark = _without_the_scaled_away(record.job, pods, query)
         if query.previous:
-            wanted, query = _previous(pods, query)
+            wanted, query = _previous(wanted, query)
         first = _resumed(pods, query) if query.after else _first(wanted, query, follow=follow)
         self._query = query
         self._known = {pod.uid for pod in pods}
@@ -83,6 +85,25 @@ def _log_of(home: Home, pod: PodRecord) -> PodLog:
 
 def _chosen(read: Queries, job_uid: str, query: LogQuery) -> list[PodRecord]:
     return [pod for pod in read.all_pods(job_uid) if is_chosen(query, pod.role, pod.index)]
+
+
+def _without_the_scaled_away(
+    job: Job, pods: list[PodRecord], query: LogQuery
+) -> tuple[list[PodRecord], Remark | None]:
+    """Replicas that a smaller size did away with are no part of the job any more: told, and shown
+    to those who name one."""
+    if query.after or query.index is not None:
+        return pods, None
+    size = size_in_effect(job)
+    gone = {p.uid: f"{p.role}-{p.index}" for p in pods if p.over and p.index >= size[p.role]}
+    if not gone:
+        return pods, None
+    names = sorted(set(gone.values()))
+    kept = [pod for pod in pods if pod.uid not in gone]
+    return kept, Remark(
+        f"left out, since a smaller size did away with them: {listed(names)}; "
+        "`regatta logs` shows one of them with `--role` and `--index`"
+    )
 
 
 def _first(pods: list[PodRecord], query: LogQuery, *, follow: bool) -> list[PodRecord]:

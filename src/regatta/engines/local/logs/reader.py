@@ -178,7 +178,9 @@ class LogReader:
 
     def _remark(self, cursor: _Cursor, lost: _Lost) -> _Step:
         at = next((r.at for r in _first_records(lost.segment)), timestamp(datetime.now(UTC)))
-        text = f"{_amount(lost.size)} of this log were rotated away before this line"
+        # As it is kept: a program that counts what it printed finds less.
+        amount = f"{_amount(lost.size)} of this log (lines with their times)"
+        text = f"{amount} were rotated away before this line"
         line = LogLine(cursor.pod.label, at, REMARK, text)
         shown = line if at >= self._since else None
         return _Step(at, shown, cursor, lost.segment.beginning, lost=True)

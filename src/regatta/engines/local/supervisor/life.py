@@ -53,7 +53,7 @@ class Life:
         self._segments = Segments(folder + "/logs", limits["segment_bytes"], limits["segments"])
         self._pump = Pump(self._segments)
         self._pipes = Pipes(self._pump)
-        self._files = LauncherFiles(self._pump, spec["tail_folders"])
+        self._files = LauncherFiles(self._pump, spec["tail_folders"], self._pipes.echo)
         self._kill_at: float | None = None
         self._stop_reason = ""
         self._played: list[dict[str, Any]] = []
@@ -118,6 +118,7 @@ class Life:
         self._alive.clear()
         self._statuses.clear()
         self._pump.last_words = b""
+        self._files.begin()
         first = 0
         for process in processes:
             named = in_init or first

@@ -9,10 +9,32 @@ import time
 
 from .pump import Pump, Source
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from io import FileIO
+
 CHUNK = 64 * 1024
 #: After the last process is dead its pipes end at once; this bounds the case in which they do not.
 DRAIN_SECONDS = 5.0
 LOOK_AT_FILES_SECONDS = 0.5
+#: Enough of what was said last to find the place in a file where it was said.
+LAST_HEARD = 1024
+SEARCHED = 1024 * 1024
+
+
+class Echo:
+    """What the first program has said on its stdout since it was started. Paddle's launcher
+    repeats its first trainer there, and stops repeating when it is asked to end."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self.size, self.last = 0, b""
+
+    def hear(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        self.last = (self.last + chunk)[-LAST_HEARD:]
 
 
 class Pipes:
@@ -20,6 +42,7 @@ class Pipes:
         self._pump = pump
         self._poll = select.poll()
         self._sources: dict[int, Source] = {}
+        self.echo = Echo()
 
     def watch(self, fd: int) -> None:
         """Also wake up for this descriptor, which carries no output."""
@@ -65,7 +88,10 @@ class Pipes:
         except InterruptedError:
             return True
         if chunk:
-            self._pump.feed(self._sources[fd], chunk)
+            source = self._sources[fd]
+            if not source.label and source.stream == b"stdout":
+                self.echo.hear(chunk)
+            self._pump.feed(source, chunk)
         else:
             self._forget(fd)
         return bool(chunk)
@@ -79,13 +105,22 @@ class Pipes:
 
 
 class LauncherFiles:
-    """`workerlog.<n>` of paddle.distributed.launch. Number 0 is on its stdout already."""
+    """`workerlog.<n>` of paddle.distributed.launch. Number 0 is on its stdout already, but for
+    what its trainer says after the launcher was asked to end."""
 
-    def __init__(self, pump: Pump, folders: list[str]) -> None:
+    def __init__(self, pump: Pump, folders: list[str], echo: Echo) -> None:
         self._pump = pump
         self._folders = folders
+        self._echo = echo
+        #: How large each number 0 was when the launcher was started: it appends.
+        self._repeated_from: dict[str, int] = {}
         self._seen: dict[str, tuple[Source, int]] = {}
         self._next_look = 0.0
+
+    def begin(self) -> None:
+        """Programs are about to be started."""
+        self._echo.begin()
+        self._repeated_from = {folder: _size(f"{folder}/workerlog.0") for folder in self._folders}
 
     def look(self, now: float) -> float | None:
         """Read what is new, if it is time to; seconds until the next look."""
@@ -113,6 +148,37 @@ class LauncherFiles:
         self.read()
         for source, _ in self._seen.values():
             self._pump.finish(source)
+        for folder, start in self._repeated_from.items():
+            self._read_unsaid(f"{folder}/workerlog.0", start)
+        self._repeated_from = {}
+
+    def _read_unsaid(self, path: str, start: int) -> None:
+        """What the launcher would have repeated next."""
+        source = Source("stdout")
+        try:
+            with open(path, "rb", buffering=0) as file:
+                file.seek(self._said_until(file, start))
+                while chunk := file.read(CHUNK):
+                    self._pump.feed(source, chunk)
+        except OSError:
+            return
+        self._pump.finish(source)
+
+    def _said_until(self, file: FileIO, start: int) -> int:
+        size, last = self._echo.size, self._echo.last
+        file.seek(start + size - len(last))
+        if file.read(len(last)) == last:
+            return start + size
+        # It said something of its own as well, so how much it said tells nothing.
+        end = file.seek(0, os.SEEK_END)
+        near = file.seek(max(start, end - SEARCHED))
+        written = file.read(SEARCHED)
+        while last:
+            place = written.rfind(last)
+            if place >= 0:
+                return near + place + len(last)
+            last = last.partition(b"\n")[2]
+        return end
 
     def _read_file(self, path: str, number: str) -> None:
         source, offset = self._seen.get(path) or (Source("stdout", f"[{number}] "), 0)
@@ -127,3 +193,10 @@ class LauncherFiles:
         except OSError:
             return
         self._seen[path] = (source, offset)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

@@ -23,7 +23,6 @@ from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.engine.jobs import read_job
 from regatta.engines.kubernetes.engine.logs.job_logs import (
     has_started,
-    listed,
     lost_logs,
     replica_of,
     restarts_of,
@@ -40,7 +39,7 @@ from regatta.engines.kubernetes.engine.logs.sieve import sieve_for
 from regatta.engines.kubernetes.engine.pod_views import main_first
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions, Troubles
 from regatta.engines.kubernetes.objects.job_document import JobDocument
-from regatta.engines.logs.selection import check_role, is_chosen
+from regatta.engines.logs.selection import check_role, is_chosen, listed
 
 #: Each needs a connection, and a process may have about a thousand.
 MOST_LOGS = 500

@@ -26,7 +26,7 @@ from regatta.engines.kubernetes.engine.pod_views import NOTHING_ELSE, list_pods
 from regatta.engines.kubernetes.engine.refusals import plain_words
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.children import observe_pod
-from regatta.engines.logs.selection import BATCH, check_role, is_chosen
+from regatta.engines.logs.selection import BATCH, check_role, is_chosen, listed
 
 #: So many logs are open, and put in the order of time, at once.
 TOGETHER = 64
@@ -74,11 +74,6 @@ def lost_logs(job: Job, present: Iterable[tuple[str, int]], query: LogQuery) -> 
 
 def unreadable(replica: str, why: str) -> Remark:
     return Remark(f"the log of {replica} cannot be read: {why}")
-
-
-def listed(replicas: list[str]) -> str:
-    more = f" and {len(replicas) - 8} more" if len(replicas) > 8 else ""
-    return ", ".join(replicas[:8]) + more
 
 
 async def read_logs(
