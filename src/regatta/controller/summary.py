@@ -40,7 +40,7 @@ def summarise(job: Job, world: World, verdict: Verdict, now: Instant) -> JobStat
     if verdict.failure is not None:
         status = replace(status, failure=verdict.failure)
     status = _with_times(status, phase, world, now)
-    status = _with_progress(status, world, now)
+    status = _with_progress(status, world)
     return replace(status, conditions=_conditions(job, status, world, now))
 
 
@@ -142,19 +142,15 @@ def _with_times(status: JobStatus, phase: Phase, world: World, now: Instant) -> 
     return status
 
 
-def _with_progress(status: JobStatus, world: World, now: Instant) -> JobStatus:
-    seen = world.children.progress
-    if seen is None or seen.at is None:
-        return status
-    known = status.progress
-    if known is not None and known.at == seen.at:
-        return status
-    beat = world.children.heartbeat_awake
-    return replace(
-        status,
-        progress=seen,
-        heartbeat_awake=status.heartbeat_awake if beat is None else beat,
-    )
+def _with_progress(status: JobStatus, world: World) -> JobStatus:
+    known, seen = status.progress, world.children.progress
+    if seen is not None and seen.at is not None and (known is None or known.at != seen.at):
+        beat = world.children.heartbeat_awake
+        heard = status.heartbeat_awake if beat is None else beat
+        status, known = replace(status, progress=seen, heartbeat_awake=heard), seen
+    if known is not None and status.phase is not Phase.RUNNING:  # then nobody gets any further
+        return replace(status, progress=replace(known, eta_seconds=None))
+    return status
 
 
 def _conditions(job: Job, status: JobStatus, world: World, now: Instant) -> tuple[Condition, ...]:

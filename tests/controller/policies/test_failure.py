@@ -273,6 +273,7 @@ WORDS: dict[str, tuple[Failure, str]] = {
         said(reason="Evicted", message="only"),
         "p was lost (Evicted): only",
     ),
+    "a hang is nobody's": (said(reason="Hung", message="no replica spoke"), "no replica spoke"),
     "no code, no words": (said(reason="NodeLost"), "p was lost (NodeLost): NodeLost"),
 }
 

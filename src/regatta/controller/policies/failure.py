@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from regatta.api.job import Failure, Job
+from regatta.api.job import HUNG, Failure, Job
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.completion import tolerated
@@ -135,6 +135,8 @@ def _disruption(replica: Replica) -> Failure:
 
 def in_words(failure: Failure) -> str:
     """One line for a status message or an event; the log lines are kept beside it."""
+    if failure.reason == HUNG:
+        return failure.message
     if failure.exit_code is None:
         why = failure.message.strip().splitlines()[-1:] or [failure.reason]
         return f"{failure.pod} was lost ({failure.reason}): {why[0]}"
