@@ -126,9 +126,9 @@ def painted_state(pod: PodView) -> Painted:
 
 
 def pod_state(pod: PodView) -> str:
-    if pod.phase == "Failed" and (pod.stopping or pod.reason == "Stopped"):
+    if pod.phase == "Failed" and pod.reason == "Stopped":
         return "Stopped"
-    return pod.phase
+    return "Stopping" if pod.stopping else pod.phase
 
 
 def _resources(role: RoleSpec) -> tuple[str, str, str]:
