@@ -75,7 +75,9 @@ def test_servers_left_running_are_named_with_the_command_that_ends_them(
     )
     assert re.search(rf"{name} +Completed +PS +1/1 +0/1 ", regatta("get", name).out)
     assert re.search(rf"{name} +ps-0 +Running", regatta("top").out)
-    assert "what job" in regatta("stop", name).out
+    assert f"stopping what job {name} left running" in regatta("stop", "--all").out
+    eventually(lambda: re.search("PS +0/1 +0/1", regatta("get", name).out), "the server's end")
+    assert name not in regatta("stop", "--all").out
 
 
 def test_options_change_the_job(regatta: Regatta, name: str) -> None:

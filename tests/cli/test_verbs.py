@@ -122,6 +122,35 @@ def test_describe_tells_addresses_exit_codes_events_and_why_it_failed(
     assert re.search(r"Warning +ReplicaFailed", page)
 
 
+def test_describe_tells_the_last_lines_of_a_job_that_hung_and_why_once(
+    regatta: Regatta, name: str
+) -> None:
+    hung = "echo the loader waits; while true; do sleep 0.1; done"
+    regatta("run", "-", stdin=shell_job(name, hung, runPolicy={"hangTimeoutSeconds": 1}))
+
+    page = regatta("describe", name).out
+
+    why = "no replica reported progress for hangTimeoutSeconds (1 s)"
+    head, _, events = page.partition("Events:")
+    assert head.count(why) == 1
+    assert events.count(why) == 1
+    assert f"Why it failed:\n  Hung: {why}\n    the last lines of worker-0:" in page
+    assert re.search(r"worker-0:\n +the loader waits\n", page)
+
+
+def test_describe_of_a_job_that_its_user_stopped_speaks_of_no_failure(
+    regatta: Regatta, name: str
+) -> None:
+    submit(regatta, shell_job(name, FOREVER))
+    regatta("stop", name)
+    regatta("wait", name)
+
+    page = regatta("describe", name).out
+
+    assert "Why it ended:\n  stopped by its user\n" in page
+    assert "Why it failed" not in page
+
+
 def test_describe_tells_why_a_job_waits(regatta: Regatta, name: str) -> None:
     submit(regatta, shell_job(name, runPolicy={"suspend": True}))
     regatta("wait", name, "--for", "suspended")

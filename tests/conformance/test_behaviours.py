@@ -20,6 +20,19 @@ def test_a_ps_job_completes_when_its_workers_do(play: Stage) -> None:
     assert play.pods("job")["job-ps-0"] == "Running"
 
 
+def test_servers_that_run_on_are_shown_until_they_are_stopped(play: Stage) -> None:
+    play.submit("job", ps=1, workers=1, cleanPodPolicy="Never")
+    play.reaches("job", Phase.RUNNING)
+    play.end("job-worker-0", 0)
+    ended = play.reaches("job", Phase.COMPLETED).status
+
+    assert play.engine.stop(play.namespace, "job").status.phase is Phase.COMPLETED
+
+    play.until("no server is shown", lambda: _ready(play) == ("0/1", "0/1"))
+    status = play.job("job").status
+    assert (status.phase, status.completion_time) == (Phase.COMPLETED, ended.completion_time)
+
+
 def test_a_job_still_runs_while_one_worker_has_finished(play: Stage) -> None:
     play.submit("job", workers=2)
     play.reaches("job", Phase.RUNNING)
@@ -53,6 +66,9 @@ def test_one_failure_fails_the_job_and_stops_its_peers(play: Stage) -> None:
     assert status.message == "job-worker-1 exited with code 7"
     assert status.failure is not None
     assert (status.failure.pod, status.failure.exit_code) == ("job-worker-1", 7)
+    assert _ready(play) == ("0/1", "0/2")
+    assert status.worker is not None
+    assert (status.worker.failed, status.worker.running) == (1, 0)
     play.until("nothing runs", lambda: set(play.pods("job").values()) == {"Failed"})
     assert set(play.pods("job")) == {"job-ps-0", "job-worker-0", "job-worker-1"}
 
@@ -166,3 +182,8 @@ def test_deleting_a_running_job_leaves_nothing(play: Stage) -> None:
 def _succeeded(play: Stage) -> int:
     worker = play.job("job").status.worker
     return worker.succeeded if worker else 0
+
+
+def _ready(play: Stage) -> tuple[str, str]:
+    status = play.job("job").status
+    return (status.ps.ready if status.ps else "", status.worker.ready if status.worker else "")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from regatta.api.job import CleanPodPolicy, Phase, RoleStatus
+from regatta.api.job import CleanPodPolicy, JobStatus, Phase, RoleStatus
 from regatta.controller.observe import is_current
 from regatta.controller.plan import Plan
 from regatta.controller.policies.wrong_spec import INVALID_SPEC
@@ -36,13 +36,22 @@ def plan_is_sound(history: History, plan: Plan) -> None:
         return
     new_status = plan.status
     history.claim(new_status != old, "a status is written that did not change")
-    history.claim(not history.over, "a final status is written again")
+    history.claim(not history.over or _only_counts(old, new_status), "a final status changes")
     history.claim(new_status.attempt >= old.attempt, "attempts go backwards")
     history.claim(new_status.revision >= old.revision, "revisions go backwards")
     limit = max(history.limits)
     history.claim(new_status.restarts <= limit, "restarted more often than backoffLimit")
     if new_status.phase is Phase.COMPLETED:
         _completed_by_all(history)
+
+
+def _only_counts(old: JobStatus, new: JobStatus) -> bool:
+    """They differ in nothing but how many servers still run."""
+
+    def without(status: JobStatus) -> JobStatus:
+        return replace(status, ps=status.ps and replace(status.ps, running=0, ready=""))
+
+    return without(old) == without(new)
 
 
 def wrong_specs_do_nothing_new(history: History, plan: Plan, children: Children) -> None:
@@ -141,6 +150,9 @@ def ended_as_it_should(history: History) -> None:
         Phase.ABORTED: policy is CleanPodPolicy.ALWAYS,
     }[phase]
     alive = [pod for pod in history.pods.values() if not pod.phase.over]
+    shown = sum(role.running for role in history.job.status.roles().values())
+    serving = [pod for pod in alive if not pod.stopping]
+    history.claim(shown == len(serving), f"{shown} run by its status, {len(serving)} in truth")
     if cleaned:
         history.claim(not history.pods, "pods are left behind")
     elif phase is Phase.COMPLETED:

@@ -261,3 +261,15 @@ def test_a_pod_in_the_way_of_growth_stops_nothing_that_runs() -> None:
     verdict = verdict_on(scene.scale(worker=2))
 
     assert (verdict.kind, verdict.look_again) == (Kind.GO, FOREIGN_LOOK_AGAIN)
+
+
+def test_nobody_is_to_blame_for_a_hang_and_a_trainers_log_may_tell_why() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(2).policy(hang_timeout_seconds=5)).run()
+    scene.succeed("j-worker-0").tick()
+
+    scene.tick(5)
+
+    status = scene.job.status
+    assert status.message == "no replica reported progress for hangTimeoutSeconds (5 s)"
+    assert status.failure is not None
+    assert (status.failure.pod, status.failure.message) == ("j-worker-1", status.message)

@@ -188,6 +188,32 @@ def test_progress_is_shown_as_it_was_heard_with_the_time_left() -> None:
         assert scene.job.status.progress == heard
 
 
+def test_only_a_job_that_gets_on_has_a_time_left() -> None:
+    heard = Progress(step=10, total=30, at=at(10).wall, eta_seconds=7.5)
+    unsure = replace(heard, eta_seconds=None)
+
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=1)).run()
+    scene.children = replace(scene.children, progress=heard)
+    scene.tick(10)
+    scene.fail("j-worker-0", 1).tick()
+    assert (scene.job.status.phase, scene.job.status.progress) == (Phase.RESTARTING, unsure)
+
+    scene.tick(10)
+    assert (scene.job.status.phase, scene.job.status.progress) == (Phase.RESTARTING, unsure)
+    scene.run()
+    assert (scene.job.status.phase, scene.job.status.progress) == (Phase.RUNNING, unsure)
+
+
+def test_the_last_report_of_a_job_is_kept_without_a_time_left() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    last = Progress(step=29, total=30, at=at(20).wall, eta_seconds=0.5)
+
+    scene.children = replace(scene.children, progress=last)
+    scene.succeed("j-worker-0").tick()
+
+    assert scene.job.status.progress == replace(last, eta_seconds=None)
+
+
 def test_the_same_report_is_not_written_twice() -> None:
     scene = a_scene(a_job().with_workers(1)).run()
     heard = Progress(step=10, total=30, at=at(10).wall)

@@ -182,6 +182,10 @@ class Condition(_Document, frozen=True):
     observed_generation: int = 0
 
 
+#: The reason of a failure that is the whole job's: no replica reported progress in time.
+HUNG = "Hung"
+
+
 class Failure(_Document, frozen=True):
     """The replica that failed first, and what it said last."""
 

@@ -10,8 +10,8 @@ from enum import Enum, auto
 
 import msgspec
 
-from regatta.api.job import Failure, Job, Phase
-from regatta.controller.observe import World
+from regatta.api.job import HUNG, Failure, Job, Phase
+from regatta.controller.observe import TRAINERS, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.completion import is_complete
 from regatta.controller.policies.failure import Fault, find_fault, in_words
@@ -131,20 +131,21 @@ def _restart_or_fail(job: Job, fault: Fault) -> Verdict:
         return Verdict(kind=Kind.RESTART, reason="ReplicaFailed", message=words, fault=fault)
     if limit:
         words += f" (attempt {used + 1} of {limit + 1})"
-    reason = "Hung" if fault.failure.reason == "Hung" else "ReplicaFailed"
+    reason = HUNG if fault.failure.reason == HUNG else "ReplicaFailed"
     return Verdict(kind=Kind.DONE, phase=Phase.FAILED, reason=reason, message=words, fault=fault)
 
 
 def _hang(job: Job, world: World) -> Fault:
     limit = job.spec.run_policy.hang_timeout_seconds
-    silent = next((r for r in world.replicas if r.running), world.replicas[0])
+    # Whose log may tell why. Nobody was heard, so nobody is to blame; servers never report.
+    silent = min(world.replicas, key=lambda r: (not r.running, r.role not in TRAINERS))
     return Fault(
         failure=Failure(
             pod=silent.name,
             role=silent.role,
             index=silent.index,
-            reason="Hung",
-            message=f"no progress was reported for hangTimeoutSeconds ({limit} s)",
+            reason=HUNG,
+            message=f"no replica reported progress for hangTimeoutSeconds ({limit} s)",
         ),
         replicas=tuple(replica for replica in world.replicas if not replica.done),
     )

@@ -31,7 +31,8 @@ def reconcile(job: Job, children: Children, now: Instant, problem: str = "") -> 
     if problem and not goes_on(job, world):
         return _settled(stored, refuse(job, world, stored, problem, now))  # until it is right
     if job.finished:
-        return _unstuck(retire(job, world, now), world, now)  # clean-pod policy, time to live
+        # clean-pod policy, time to live
+        return _unstuck(_settled(stored, retire(job, world, now)), world, now)
     verdict = judge(job, world, now)  # completion, abort, deadline, suspension, hang, failure
     act = {
         Kind.DONE: finish,  # final phase, reason, what to stop

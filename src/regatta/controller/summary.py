@@ -1,4 +1,5 @@
-"""The status a person reads, from what was observed. Final phases are never summarised again."""
+"""The status a person reads, from what was observed. Final phases are never summarised again, but
+for the servers that run on after one."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from regatta.api.job import (
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
-from regatta.controller.policies.removal import unstick
+from regatta.controller.policies.attempts import with_roles
+from regatta.controller.policies.removal import serves_on, unstick
 from regatta.controller.world import PodPhase
 
 #: Phases that last until every replica runs again, so that a person sees why they do not.
@@ -35,12 +37,12 @@ def summarise(job: Job, world: World, verdict: Verdict, now: Instant) -> JobStat
         observed_generation=job.metadata.generation,
         reason=verdict.reason,
         message=verdict.message or _message(job, world, phase, now),
-        **_role_statuses(job, world),
+        **_role_statuses(job, world, phase),
     )
     if verdict.failure is not None:
         status = replace(status, failure=verdict.failure)
     status = _with_times(status, phase, world, now)
-    status = _with_progress(status, world, now)
+    status = _with_progress(status, world)
     return replace(status, conditions=_conditions(job, status, world, now))
 
 
@@ -67,12 +69,25 @@ def _runs(replica: Replica) -> bool:
     return pod is not None and pod.phase in (PodPhase.RUNNING, PodPhase.UNKNOWN, PodPhase.FAILED)
 
 
-def _role_statuses(job: Job, world: World) -> dict[str, object]:
+def what_serves_on(job: Job, world: World) -> JobStatus:
+    """The status of a finished job, with as many servers as still run."""
+    roles: dict[str, RoleStatus] = {}
+    for role, memory in job.status.roles().items():
+        running = sum(_serves(replica) for replica in world.of(role))
+        ready = f"{running}/{memory.replicas}"
+        known = running == memory.running
+        roles[role] = memory if known else replace(memory, running=running, ready=ready)
+    return with_roles(job, roles)
+
+
+def _role_statuses(job: Job, world: World, phase: Phase) -> dict[str, object]:
     remembered = job.status.roles()
     roles: dict[str, RoleStatus] = {}
     for role, spec in job.spec.roles().items():
         replicas = world.of(role)
         counts = Counter(_state(replica) for replica in replicas)
+        if phase.final:
+            counts = _at_the_end(job, replicas, phase)
         memory = remembered.get(role, RoleStatus())
         roles[role] = replace(
             memory,
@@ -90,6 +105,21 @@ def _role_statuses(job: Job, world: World) -> dict[str, object]:
     if job.spec.mode is Mode.CUSTOM:
         return {"tasks": roles}
     return {role: roles.get(role) for role in ("ps", "worker", "heter")}
+
+
+def _at_the_end(job: Job, replicas: tuple[Replica, ...], end: Phase) -> Counter[str]:
+    """How each ended. What still runs counts only if it may: all others are ended by the same plan,
+    whose status is the last that is written."""
+    return Counter(
+        succeeded=sum(replica.done for replica in replicas),
+        failed=sum(replica.failed for replica in replicas),
+        running=sum(map(_serves, replicas)) if serves_on(job, end) else 0,
+    )
+
+
+def _serves(replica: Replica) -> bool:
+    pod = replica.pod
+    return pod is not None and not (replica.done or pod.phase.over or pod.stopping or pod.deleting)
 
 
 def _state(replica: Replica) -> str:
@@ -142,19 +172,15 @@ def _with_times(status: JobStatus, phase: Phase, world: World, now: Instant) -> 
     return status
 
 
-def _with_progress(status: JobStatus, world: World, now: Instant) -> JobStatus:
-    seen = world.children.progress
-    if seen is None or seen.at is None:
-        return status
-    known = status.progress
-    if known is not None and known.at == seen.at:
-        return status
-    beat = world.children.heartbeat_awake
-    return replace(
-        status,
-        progress=seen,
-        heartbeat_awake=status.heartbeat_awake if beat is None else beat,
-    )
+def _with_progress(status: JobStatus, world: World) -> JobStatus:
+    known, seen = status.progress, world.children.progress
+    if seen is not None and seen.at is not None and (known is None or known.at != seen.at):
+        beat = world.children.heartbeat_awake
+        heard = status.heartbeat_awake if beat is None else beat
+        status, known = replace(status, progress=seen, heartbeat_awake=heard), seen
+    if known is not None and status.phase is not Phase.RUNNING:  # then nobody gets any further
+        return replace(status, progress=replace(known, eta_seconds=None))
+    return status
 
 
 def _conditions(job: Job, status: JobStatus, world: World, now: Instant) -> tuple[Condition, ...]:

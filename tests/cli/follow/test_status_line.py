@@ -26,7 +26,11 @@ LINES = {
         Progress(step=5, metrics={"loss": 0.123456}),
         "step 5  loss 0.1235",
     ),
-    "a step beyond the total fills the bar": (Progress(step=12, total=10), f"{FULL} 100% 12/10"),
+    "the last step fills the bar": (Progress(step=10, total=10), f"{FULL} 100% 10/10"),
+    "a step beyond the total is no share of it": (
+        Progress(step=181, total=5, metrics={"loss": 0.5}),
+        "step 181, more than its total of 5  loss 0.5",
+    ),
 }
 
 

@@ -54,6 +54,57 @@ def test_the_replica_to_blame_is(exits: dict[str, tuple[int, float]], blamed: st
     assert scene.job.status.failure.pod == blamed
 
 
+GLOO = (
+    "RuntimeError: [/paddle/third_party/gloo/gloo/transport/tcp/pair.cc:598] "
+    "TIMEOUT self_rank = 0 pair_rank = 1"
+)
+NCCL = "ncclRemoteError: A call failed possibly due to a network error or a remote process exited"
+RESET = "OSError: [Errno 104] Connection reset by peer"
+CLOSED = "RuntimeError: Connection closed by peer [127.0.0.1]:23"
+
+#: Code, time and last words of each.
+SURVIVORS: dict[str, tuple[tuple[int, float, str], tuple[int, float, str], str]] = {
+    "not gloo's survivor": ((1, 5.0, GLOO), (137, 5.0, ""), "j-worker-1"),
+    "not even when its time is earlier": ((1, 5.0, GLOO), (137, 7.0, ""), "j-worker-1"),
+    "nor NCCL's": ((1, 5.0, NCCL), (1, 6.0, "ValueError: nan"), "j-worker-1"),
+    "nor one that was cut off": ((1, 5.0, RESET), (3, 6.0, ""), "j-worker-1"),
+    "nor one whose peer closed": ((1, 5.0, CLOSED), (3, 6.0, ""), "j-worker-1"),
+    "the one that was told to end": ((1, 5.0, GLOO), (143, 5.0, ""), "j-worker-1"),
+    "what came much earlier is no survivor": ((1, 5.0, GLOO), (137, 7.1, ""), "j-worker-0"),
+    "of two survivors the earlier": ((1, 5.0, GLOO), (1, 4.5, GLOO), "j-worker-1"),
+    "a lost connection alone is no abort": ((134, 5.0, ""), (1, 5.0, RESET), "j-worker-1"),
+    "a survivor in words beside one by its code": ((1, 4.0, GLOO), (134, 5.0, ""), "j-worker-1"),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "blamed"), SURVIVORS.values(), ids=SURVIVORS)
+def test_of_two_that_ended_close_together_the_one_to_blame_is(
+    first: tuple[int, float, str], second: tuple[int, float, str], blamed: str
+) -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    for number, (code, finished, words) in enumerate((first, second)):
+        exit = Exit(code=code, reason="Error", message=words, finished_at=at(finished).wall)
+        scene.change(f"j-worker-{number}", phase=PodPhase.FAILED, exit=exit)
+
+    scene.tick(20)
+
+    assert scene.job.status.failure is not None
+    assert scene.job.status.failure.pod == blamed
+
+
+def test_a_survivor_waits_a_moment_for_the_one_that_was_killed() -> None:
+    """On a cluster the end of the one may be seen before that of the other."""
+    scene = a_scene(a_job().with_workers(2)).run()
+    exit = Exit(code=1, message=GLOO, finished_at=at(0).wall)
+
+    scene.change("j-worker-0", phase=PodPhase.FAILED, exit=exit)
+    assert scene.tick().look_again == 2
+
+    scene.now += 1
+    scene.fail("j-worker-1", 137).tick()
+    assert scene.job.status.message == "j-worker-1 exited with code 137 (signal 9)"
+
+
 def test_one_whose_end_has_no_time_is_blamed_last() -> None:
     scene = a_scene(a_job().with_workers(2)).run()
     scene.fail("j-worker-1", 1).change("j-worker-0", phase=PodPhase.FAILED, exit=Exit(code=1))
@@ -97,11 +148,23 @@ def test_an_abort_whose_time_is_unknown_waits_for_nothing() -> None:
     assert scene.job.status.phase is Phase.FAILED
 
 
-def test_a_clock_that_was_set_back_does_not_prolong_the_moment() -> None:
+@pytest.mark.parametrize("back", [2.1, 3600.0])
+def test_a_clock_that_was_set_back_does_not_prolong_the_moment(back: float) -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+    scene.now = 5000.0
+    scene.fail("j-worker-0", 134)
+    scene.now -= back
+
+    scene.tick()
+
+    assert scene.job.status.phase is Phase.FAILED
+
+
+def test_a_node_whose_clock_is_a_little_ahead_has_its_moment() -> None:
     scene = a_scene(a_job().with_workers(2)).run()
     scene.now = 100.0
     scene.fail("j-worker-0", 134)
-    scene.now = 0.0
+    scene.now -= 2
 
     assert scene.tick().look_again == 2
 
@@ -210,6 +273,7 @@ WORDS: dict[str, tuple[Failure, str]] = {
         said(reason="Evicted", message="only"),
         "p was lost (Evicted): only",
     ),
+    "a hang is nobody's": (said(reason="Hung", message="no replica spoke"), "no replica spoke"),
     "no code, no words": (said(reason="NodeLost"), "p was lost (NodeLost): NodeLost"),
 }
 

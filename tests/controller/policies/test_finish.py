@@ -86,6 +86,71 @@ def test_counters_freeze_at_the_final_phase() -> None:
     assert scene.job.status == frozen
 
 
+def counts(scene: Scene) -> dict[str, tuple[str, int, int, int]]:
+    roles = scene.job.status.roles().items()
+    return {name: (r.ready, r.running, r.succeeded, r.failed) for name, r in roles}
+
+
+def test_nothing_runs_of_a_job_that_failed() -> None:
+    """Neither what failed nor what was stopped because of it."""
+    scene = a_scene(a_job().with_ps(1).with_workers(3)).run()
+    scene.change("j-worker-1", phase=PodPhase.STARTING).succeed("j-worker-2")
+
+    scene.fail("j-worker-0", 1).tick()
+
+    assert counts(scene) == {"ps": ("0/1", 0, 0, 0), "worker": ("0/3", 0, 1, 1)}
+    status = scene.job.status.worker
+    assert status is not None
+    assert (status.pending, status.starting, status.unknown) == (0, 0, 0)
+    assert scene.tick(1).status is None
+
+
+def test_nothing_runs_or_failed_of_a_job_that_was_stopped() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.edit(abort=True).tick()
+    scene.tick()
+
+    assert scene.job.status.phase is Phase.ABORTED
+    assert counts(scene) == {"worker": ("0/2", 0, 0, 0)}
+
+
+def test_servers_that_go_with_a_completed_job_do_not_count_as_running() -> None:
+    scene = a_scene(a_job().with_ps(2).with_workers(1)).run()
+
+    scene.succeed("j-worker-0").tick()
+
+    assert counts(scene) == {"ps": ("0/2", 0, 0, 0), "worker": ("0/1", 0, 1, 0)}
+
+
+def test_servers_that_run_on_are_counted_until_they_end() -> None:
+    scene = a_scene(a_job().with_ps(3).with_workers(1).clean(CleanPodPolicy.NEVER)).run()
+    scene.change("j-ps-2", phase=PodPhase.UNKNOWN)
+    scene.succeed("j-worker-0").tick()
+    assert counts(scene) == {"ps": ("3/3", 3, 0, 0), "worker": ("0/1", 0, 1, 0)}
+    before = scene.job.status
+
+    scene.fail("j-ps-0", 1).tick()
+    assert counts(scene)["ps"] == ("2/3", 2, 0, 0)
+
+    scene.change("j-ps-1", stopping=True).change("j-ps-2", deleting=True).tick()
+    assert counts(scene)["ps"] == ("0/3", 0, 0, 0)
+
+    assert before.ps is not None
+    frozen = replace(before.ps, running=0, ready="0/3")
+    assert scene.job.status == replace(before, ps=frozen), "nothing else changes"
+    assert scene.tick(1).status is None
+
+
+def test_tasks_that_still_run_when_their_job_completes_do_not_count() -> None:
+    completion = Completion(min_succeeded=1)
+    scene = a_scene(a_job().with_task("t", 2, completion).clean(CleanPodPolicy.NEVER)).run()
+
+    scene.succeed("j-t-0").tick()
+
+    assert counts(scene) == {"t": ("0/2", 0, 1, 0)}
+
+
 def test_a_pod_deleted_after_the_job_finished_is_not_made_again() -> None:
     scene = a_scene(a_job().with_ps(1).with_workers(1).clean(CleanPodPolicy.NEVER)).run()
     scene.succeed("j-worker-0").tick()

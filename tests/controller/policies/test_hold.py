@@ -114,6 +114,8 @@ def test_a_job_that_is_born_suspended_begins_with_its_first_attempt() -> None:
     scene = a_scene(a_job().with_workers(1).policy(suspend=True))
     scene.tick()
 
+    assert [event.message for event in scene.plan.events] == ["suspended before it had any pods"]
+
     (pod,) = scene.edit(suspend=False).tick().pods
 
     assert (pod.attempt, pod.revision) == (0, 1)

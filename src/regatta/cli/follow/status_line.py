@@ -83,7 +83,9 @@ def progress_text(progress: Progress, width: int = BAR) -> str:
     metrics = " ".join(f"{name} {value:.4g}" for name, value in progress.metrics.items())
     if not progress.total:
         return f"step {progress.step}  {metrics}".rstrip()
-    share = min(1.0, max(0.0, progress.step / progress.total))
+    if progress.step > progress.total:  # so that is not the total, and nothing is a share of it
+        return f"step {progress.step}, more than its total of {progress.total}  {metrics}".rstrip()
+    share = max(0.0, progress.step / progress.total)
     filled = round(share * width)
     bar = "█" * filled + "░" * (width - filled) + " " * bool(width)
     left = "" if progress.eta_seconds is None else f"  {age(progress.eta_seconds)} left"

@@ -40,6 +40,7 @@ PHASE_COLOURS = {
     "Failed": "red",
     "Aborting": "yellow",
     "Aborted": "magenta",
+    "Stopping": "yellow",
     "Stopped": "magenta",
     "Terminating": "dim",
 }

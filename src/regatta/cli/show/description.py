@@ -8,7 +8,13 @@ from datetime import datetime
 from regatta.api.job import Job, Phase
 from regatta.cli.follow.status_line import progress_text
 from regatta.cli.show.ansi import Paint, Painted
-from regatta.cli.show.overview import failure_lines, latest, left_running, painted_state
+from regatta.cli.show.overview import (
+    failure_lines,
+    how_long,
+    latest,
+    left_running,
+    painted_state,
+)
 from regatta.cli.show.rows import handle, phase_of, role_counts
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import age, duration, since
@@ -24,7 +30,8 @@ def describe_lines(
     return [
         *_head(job, paint),
         *_section("Why it waits", _waiting(job)),
-        *_section("Why it failed", _failed(job, paint)),
+        *_section("Why it failed", _failed(job, pods, paint)),
+        *_section("Why it ended", _aborted(job)),
         *_section("Roles", _roles(job, paint)),
         *_section("Replicas", _replicas(pods, paint)),
         *_section("Left running", left_running(job, pods)),
@@ -44,12 +51,7 @@ def _head(job: Job, paint: Paint) -> list[str]:
         ("Submitted", _moment(job.metadata.creation_timestamp)),
         ("Started", _moment(status.start_time)),
         ("Ended", _moment(status.completion_time)),
-        (
-            "Took",
-            duration(since(status.start_time, status.completion_time))
-            if status.completion_time
-            else "",
-        ),
+        ("Took", how_long(job)),
         ("Restarts", f"{status.restarts} of {job.spec.run_policy.backoff_limit} allowed"),
         ("Clean pods", job.spec.clean_pod_policy),
         ("Progress", progress_text(status.progress) if status.progress else ""),
@@ -64,11 +66,14 @@ def _waiting(job: Job) -> list[str]:
     return [_reasoned(status.reason, status.message)]
 
 
-def _failed(job: Job, paint: Paint) -> list[str]:
-    if job.status.phase not in (Phase.FAILED, Phase.ABORTED):
+def _failed(job: Job, pods: Sequence[PodView], paint: Paint) -> list[str]:
+    if job.status.phase is not Phase.FAILED:
         return []
-    lines = [_reasoned(job.status.reason, job.status.message)]
-    return lines + (failure_lines(job, paint) if job.status.phase is Phase.FAILED else [])
+    return [_reasoned(job.status.reason, job.status.message), *failure_lines(job, pods, paint)]
+
+
+def _aborted(job: Job) -> list[str]:
+    return [job.status.message] if job.status.phase is Phase.ABORTED and job.status.message else []
 
 
 def _roles(job: Job, paint: Paint) -> list[str]:

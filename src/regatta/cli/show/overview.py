@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from regatta.api.job import CleanPodPolicy, Job, Phase, RoleSpec
+from regatta.api.job import HUNG, CleanPodPolicy, Failure, Job, Phase, RoleSpec
 from regatta.cli.show.ansi import PHASE_COLOURS, Paint, Painted
 from regatta.cli.show.rows import handle
 from regatta.cli.show.table import Cell, table
@@ -46,31 +46,53 @@ def summary_lines(job: Job, pods: Sequence[PodView], paint: Paint) -> list[str]:
     lines = table(("REPLICA", "STATE", "EXIT", "RESTARTS", "DURATION"), rows, paint) if rows else []
     if len(shown) < len(last):
         lines.append(f"and {len(last) - len(shown)} more (`regatta describe {handle(job)}`)")
-    return [*lines, "", *ending_lines(job, paint)]
+    return [*lines, "", *ending_lines(job, paint, pods)]
 
 
-def ending_lines(job: Job, paint: Paint) -> list[str]:
+def ending_lines(job: Job, paint: Paint, pods: Sequence[PodView] = ()) -> list[str]:
     phase = job.status.phase or Phase.PENDING
-    took = since(job.metadata.creation_timestamp, job.status.completion_time)
-    lines = [f"job {job.name} {paint.phase(phase)} in {duration(took)}"]
+    lines = [f"job {job.name} {paint.phase(phase)}"]
+    if took := how_long(job):
+        lines[0] += f" in {took}"
     if phase is not Phase.COMPLETED and job.status.message:
         lines[0] += f": {job.status.message}"
     if phase is Phase.FAILED:
-        lines += failure_lines(job, paint)
+        lines += failure_lines(job, pods, paint)
     return lines
 
 
-def failure_lines(job: Job, paint: Paint) -> list[str]:
+def how_long(job: Job) -> str:
+    """From when every replica had its place to the end; empty where one of the two never came."""
+    began, ended = job.status.start_time, job.status.completion_time
+    return duration(since(began, ended)) if began and ended else ""
+
+
+def failure_lines(job: Job, pods: Sequence[PodView], paint: Paint) -> list[str]:
+    """Who failed and its last lines. What the status says of it already is not said again."""
     failure = job.status.failure
     if failure is None:
         return [f"  `regatta describe {handle(job)}` shows its events"]
+    who, said = f"{failure.role}-{failure.index}", _last_words(failure, pods)
     code = "" if failure.exit_code is None else f" with exit code {failure.exit_code}"
-    lines = [f"  {failure.role}-{failure.index} failed first{code}; its last lines:"]
-    said = failure.message.rstrip().splitlines() or ["(it said nothing)"]
+    lines = [f"  {who} failed first{code}" + ("; its last lines:" if said else "")]
+    if failure.reason == HUNG:
+        lines = [f"  the last lines of {who}:"] if said else []
     lines += [paint(f"    {line}", "dim") for line in said[-20:]]
     where = f"--role {failure.role} --index {failure.index}"
     lines.append(f"  the whole log: `regatta logs {handle(job)} {where}`")
     return lines
+
+
+def _last_words(failure: Failure, pods: Sequence[PodView]) -> list[str]:
+    """The program's own. A failure without an exit code has at most a sentence of ours, which the
+    status has too; one that hung said its last words when it was ended."""
+    said = failure.message.rstrip().splitlines()
+    if failure.reason == HUNG:
+        ended = [pod for pod in latest(pods) if pod.name == failure.pod and pod.finished_at]
+        return ended[0].message.rstrip().splitlines() if ended else []
+    if failure.exit_code is None:
+        return said if len(said) > 1 else []
+    return said or ["(it said nothing)"]
 
 
 def left_running(job: Job, pods: Sequence[PodView]) -> list[str]:
@@ -104,9 +126,9 @@ def painted_state(pod: PodView) -> Painted:
 
 
 def pod_state(pod: PodView) -> str:
-    if pod.phase == "Failed" and (pod.stopping or pod.reason == "Stopped"):
+    if pod.phase == "Failed" and pod.reason == "Stopped":
         return "Stopped"
-    return pod.phase
+    return "Stopping" if pod.stopping else pod.phase
 
 
 def _resources(role: RoleSpec) -> tuple[str, str, str]:

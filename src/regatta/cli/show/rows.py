@@ -92,6 +92,11 @@ def workers_ready(job: Job) -> str:
     return f"{_total(part[0] for part in parts)}/{_total(part[2] for part in parts)}"
 
 
+def still_serves(job: Job) -> bool:
+    """Over, and yet replicas of it run, on purpose."""
+    return job.finished and any(role.running for role in job.status.roles().values())
+
+
 def role_counts(job: Job) -> list[tuple[str, RoleStatus]]:
     known = job.status.roles()
     return [(name, known.get(name, RoleStatus())) for name in job.spec.roles()]

@@ -29,8 +29,8 @@ def command(
 ) -> Exit:
     """List jobs, or show the ones that are named.
 
-    PS and WORKER count the replicas that are ready; WORKER counts all replicas of a job that has
-    named tasks instead.
+    PS and WORKER count the replicas that run, of a finished job the servers that it left running;
+    WORKER counts all replicas of a job that has named tasks instead.
     """
     listed = Listing(settings, names, all_namespaces, output)
     if watch:

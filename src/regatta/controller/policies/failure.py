@@ -2,16 +2,19 @@
 
 One fault ends many replicas: a dead peer makes the others abort within a fraction of a second.
 So one attempt counts one failure, and the one to blame is the earliest whose exit code is not
-itself a typical consequence. A restart is free only on the engine's own evidence.
+itself a typical consequence. Of those that ended close together, whose order no clock can tell, it
+is not one whose last words say that a peer was lost. A restart is free only on the engine's own
+evidence.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 import msgspec
 
-from regatta.api.job import Failure, Job
+from regatta.api.job import HUNG, Failure, Job
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.completion import tolerated
@@ -20,7 +23,13 @@ from regatta.controller.world import Exit
 #: How a replica ends when its peer is gone: abort, segmentation fault, SIGTERM, the launcher's 250.
 CONSEQUENCES = frozenset({134, 139, 143, 250})
 
-#: Seconds in which the true cause may still be on its way behind a consequence.
+#: How gloo and NCCL end a program because another one is gone, whatever its exit code is then.
+_PEER_IS_GONE = re.compile(r"gloo/transport/\w+/pair\.cc|remote process exited")
+#: Most often a peer's end too, unless the program speaks to somebody else.
+_CONNECTION_IS_GONE = re.compile(r"Connection (?:reset|closed) by peer")
+
+#: Seconds in which the true cause may still be on its way behind a consequence, and in which the
+#: times of two ends do not tell which came first: a cluster's have whole seconds.
 SETTLING = 2.0
 
 FREE_RESTARTS_AN_HOUR = 10
@@ -51,7 +60,7 @@ def find_fault(job: Job, world: World, now: Instant) -> Fault | None:
             free=len(recent(job.status.disruptions, now)) < FREE_RESTARTS_AN_HOUR,
             replicas=(*disrupted, *failed),  # one that is both begins anew once all the same
         )
-    blamed = min(failed, key=_blame)
+    blamed = _blamed(failed)
     return Fault(
         failure=_failure(blamed), settles_in=_settling(blamed, world, now), replicas=tuple(failed)
     )
@@ -66,21 +75,41 @@ def _exit(replica: Replica) -> Exit:
     return (replica.pod and replica.pod.exit) or Exit(code=None)
 
 
-def _blame(replica: Replica) -> tuple[bool, float]:
+def _blamed(failed: list[Replica]) -> Replica:
+    first = min(failed, key=lambda replica: (_exit(replica).code in CONSEQUENCES, _ended(replica)))
+    close = [r for r in failed if r is first or abs(_ended(r) - _ended(first)) <= SETTLING]
+    return min(close, key=_suspicion)
+
+
+def _suspicion(replica: Replica) -> tuple[bool, bool, float]:
     exit = _exit(replica)
-    at = exit.finished_at.timestamp() if exit.finished_at else float("inf")
-    return (exit.code in CONSEQUENCES, at)
+    unconnected = _CONNECTION_IS_GONE.search(exit.message) is not None
+    return (_is_consequence(exit), _names_a_peer(exit) or unconnected, _ended(replica))
+
+
+def _is_consequence(exit: Exit) -> bool:
+    return exit.code in CONSEQUENCES or _names_a_peer(exit)
+
+
+def _names_a_peer(exit: Exit) -> bool:
+    return _PEER_IS_GONE.search(exit.message) is not None
+
+
+def _ended(replica: Replica) -> float:
+    at = _exit(replica).finished_at
+    return at.timestamp() if at else float("inf")
 
 
 def _settling(blamed: Replica, world: World, now: Instant) -> float | None:
-    """None when the cause is certain: a code of its own, or nobody left to explain it."""
+    """None when the cause is certain: a code of its own, or nobody left to explain it. And when
+    the end lies in the future: a clock was set back, and would keep us waiting."""
     exit = _exit(blamed)
-    if exit.code not in CONSEQUENCES or exit.finished_at is None:
+    if not _is_consequence(exit) or exit.finished_at is None:
         return None
     if not any(replica.running for replica in world.replicas):
         return None
     left = SETTLING - (now.wall - exit.finished_at).total_seconds()
-    return min(left, SETTLING) if left > 0 else None
+    return min(left, SETTLING) if 0 < left <= 2 * SETTLING else None
 
 
 def _failure(replica: Replica) -> Failure:
@@ -106,6 +135,8 @@ def _disruption(replica: Replica) -> Failure:
 
 def in_words(failure: Failure) -> str:
     """One line for a status message or an event; the log lines are kept beside it."""
+    if failure.reason == HUNG:
+        return failure.message
     if failure.exit_code is None:
         why = failure.message.strip().splitlines()[-1:] or [failure.reason]
         return f"{failure.pod} was lost ({failure.reason}): {why[0]}"

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from regatta.api.job import CleanPodPolicy, Job, Mode, Phase
+from regatta.api.job import Job, Phase
 from regatta.controller.judge import Verdict
 from regatta.controller.observe import World
 from regatta.controller.plan import ChildRef, Event, Instant, Plan
 from regatta.controller.policies.gang import outlived
-from regatta.controller.policies.removal import halt, remove
+from regatta.controller.policies.removal import cleans, halt, remove, serves_on
 from regatta.controller.policies.timers import until_expired
-from regatta.controller.summary import summarise
+from regatta.controller.summary import summarise, what_serves_on
 
 #: Kubernetes' own finalizer for a deletion that leaves the children behind.
 ORPHAN = "orphan"
-
-_CLEANS = {
-    Phase.COMPLETED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
-    Phase.FAILED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE),
-    Phase.ABORTED: (CleanPodPolicy.ALWAYS,),
-}
 
 
 def finish(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
@@ -44,19 +38,24 @@ def abort(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
 
 
 def retire(job: Job, world: World, now: Instant) -> Plan:
-    """Clean-pod policy and time to live of a finished job. Its status is never written again."""
+    """Clean-pod policy and time to live of a finished job. Of its status only how many servers
+    still run is ever written again."""
     phase = job.status.phase
     assert phase is not None
     left = until_expired(job, now)
     if left is not None and left <= 0:
         return Plan(delete_job=True)
     groups = outlived(job, world.children, ended=True)
-    if job.spec.clean_pod_policy in _CLEANS[phase]:
+    if cleans(job, phase):
         delete = remove(world.own) + _services(world) + groups
         return Plan(delete=delete, look_again=left)
-    if phase is Phase.COMPLETED and job.spec.mode is not Mode.CUSTOM:
-        # Servers run on; only pods that no longer belong to the job go.
-        return Plan(delete=remove(world.stale) + groups, look_again=left)
+    if serves_on(job, phase):
+        # Only pods that no longer belong to the job go.
+        return Plan(
+            status=what_serves_on(job, world),
+            delete=remove(world.stale) + groups,
+            look_again=left,
+        )
     stop, unplaced = halt(world.own)
     return Plan(stop=stop, delete=unplaced + groups, look_again=left)
 

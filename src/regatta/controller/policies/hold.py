@@ -40,12 +40,15 @@ def _suspend(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     return Plan(
         status=summarise(job, world, verdict, now),
         delete=remove(world.stale) + outlived(job, world.children, ended=True),
-        events=(
-            Event(type="Normal", reason="Suspended", message="suspended; its pods are removed"),
-        )
+        events=(Event(type="Normal", reason="Suspended", message=_suspended(world)),)
         if entering
         else (),
     )
+
+
+def _suspended(world: World) -> str:
+    """What was asked to go belongs to a former attempt by now."""
+    return "suspended; its pods are removed" if world.stale else "suspended before it had any pods"
 
 
 def _events(verdict: Verdict) -> tuple[Event, ...]:

@@ -6,8 +6,25 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from regatta.api.job import CleanPodPolicy, Job, Mode, Phase
 from regatta.controller.plan import ChildRef, Instant
 from regatta.controller.world import Pod, PodPhase
+
+_CLEANS = {
+    Phase.COMPLETED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_COMPLETION),
+    Phase.FAILED: (CleanPodPolicy.ALWAYS, CleanPodPolicy.ON_FAILURE),
+    Phase.ABORTED: (CleanPodPolicy.ALWAYS,),
+}
+
+
+def cleans(job: Job, end: Phase) -> bool:
+    """Whether the pods of a job that ended so are removed."""
+    return job.spec.clean_pod_policy in _CLEANS[end]
+
+
+def serves_on(job: Job, end: Phase) -> bool:
+    """Whether what still runs of a job that ended so, its servers, is let run."""
+    return end is Phase.COMPLETED and job.spec.mode is not Mode.CUSTOM and not cleans(job, end)
 
 
 def remove(pods: Iterable[Pod]) -> tuple[ChildRef, ...]:

@@ -192,6 +192,33 @@ def test_a_try_before_this_one_does_not_count_for_the_pace(tmp_path: Path) -> No
     assert progress.eta_seconds == pytest.approx(80.0)
 
 
+#: Reports as (step, second), and the seconds left of 100 steps.
+PACES: dict[str, tuple[list[tuple[int, float]], float | None]] = {
+    "one report": ([(10, 0.0)], None),
+    "two reports": ([(10, 0.0), (20, 5.0)], 40.0),
+    "a report before the first step": ([(0, 0.0), (1, 60.0)], None),
+    "what passed before the first step": ([(0, 0.0), (1, 60.0), (2, 61.0)], 98.0),
+    "a slow first step": ([(1, 0.0), (2, 60.0), (3, 61.0)], 97.0),
+    "a checkpoint that took long to read": ([(50, 0.0), (51, 60.0), (52, 61.0)], 48.0),
+    "a pace that changed": ([(1, 0.0), (11, 100.0), (21, 110.0), (31, 120.0)], 69.0),
+    "the last step": ([(50, 0.0), (100, 50.0)], None),
+    "more steps than there were to be": ([(50, 0.0), (181, 50.0)], None),
+    "the same step once more": ([(50, 0.0), (50, 50.0)], None),
+    "no time between them": ([(50, 0.0), (60, 0.0)], None),
+}
+
+
+@pytest.mark.parametrize(("reports", "left"), PACES.values(), ids=PACES)
+def test_the_time_left_after(
+    tmp_path: Path, reports: list[tuple[int, float]], left: float | None
+) -> None:
+    write(tmp_path, *(a_record(step, at) for step, at in reports))
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert progress.step == reports[-1][0]
+    assert progress.eta_seconds == left
+
+
 def test_a_torn_line_is_passed_over(tmp_path: Path) -> None:
     write(tmp_path, a_record(10, 1000.0), '{"step": 11, "to')
     progress = read_progress(tmp_path)

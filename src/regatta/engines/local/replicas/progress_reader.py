@@ -58,20 +58,25 @@ def read_progress(folder: Path) -> Progress | None:
         records.append(record)
     if not records:
         return None
-    last, first = records[0], records[-1]
+    last = records[0]
     return Progress(
         step=last.step,
         total=last.total,
         metrics=last.metrics,
         at=datetime.fromtimestamp(last.at, UTC),
-        eta_seconds=_time_left(first, last),
+        eta_seconds=_time_left(records),
     )
 
 
-def _time_left(first: _Record, last: _Record) -> float | None:
-    """At the pace of this try's reports alone: one that began at a checkpoint did not do its steps
-    since the job's start."""
-    if last.total is None or last.step <= first.step or last.at <= first.at:
+def _time_left(records: list[_Record]) -> float | None:
+    """At the pace of the newer half of this try's reports, which come newest first: what was slow
+    while it started says nothing of what is left. Of one report nothing follows, nor of step 0,
+    after which a program often prepares for long."""
+    last, first = records[0], next((r for r in reversed(records) if r.step > 0), records[0])
+    if last.total is None or last.step >= last.total:
         return None
-    pace = (last.at - first.at) / (last.step - first.step)
-    return round(max(0.0, (last.total - last.step) * pace), 1)
+    middle = (first.step + last.step) / 2
+    since = next((record for record in records if record.step <= middle), last)
+    if since.step <= 0 or last.step <= since.step or last.at <= since.at:
+        return None
+    return round((last.total - last.step) * (last.at - since.at) / (last.step - since.step), 1)
