@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _switch(name: str, *, help: str) -> Callable[[Any], Any]:
-    """On or off as manifests write it, where most flags are Go's: `--x`, `--x=true`, `--x=false`."""
+    """On or off as manifests write it, whose flags are mostly Go's: `--x`, `--x=false`."""
     return click.option(
         name,
         type=bool,
