@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
@@ -50,6 +51,21 @@ def test_every_argument_is_a_flag_of_the_operator() -> None:
     chart = (CHART / "templates/deployment.yaml").read_text()
     given |= set(re.findall(r"- (--[A-Za-z-]+)", chart))
     assert given <= known
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("", True), ("=true", True), ("=True", True), ("=1", True), ("=false", False), ("=0", False)],
+)
+def test_switches_of_the_operator_are_written_as_in_any_manifest(written: str, meant: bool) -> None:
+    from regatta.cli.verbs.operator import command
+
+    switches = [p for p in command.params if p.type is click.BOOL and p.name != "help"]
+    assert "leader_elect" in [switch.name for switch in switches]
+    for switch in switches:
+        for more in ([], ["--metrics-bind-address=0"]):
+            said = [f"{switch.opts[0]}{written}", *more]
+            assert command.make_context("operator", said).params[switch.name] is meant
 
 
 def test_the_flags_that_the_documentation_lists_exist() -> None:

@@ -22,6 +22,7 @@ from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.attempts import with_roles
 from regatta.controller.policies.removal import serves_on, unstick
+from regatta.controller.policies.setting_up import why_not_set_up
 from regatta.controller.world import PodPhase
 
 #: Phases that last until every replica runs again, so that a person sees why they do not.
@@ -134,7 +135,8 @@ def _message(job: Job, world: World, phase: Phase, now: Instant) -> str:
     """Why it is not running, if it is not."""
     pods = [r.pod for r in (*world.replicas, *world.growth) if r.pod is not None]
     waiting = next((p.waiting for p in pods if p.waiting and not p.phase.over), "")
-    waiting = waiting or _in_the_way(world, now)
+    held = why_not_set_up(job, pods, world.children, now)
+    waiting = waiting or held or _in_the_way(world, now)
     if phase is Phase.RUNNING:
         return f"to be scaled: {waiting}" if world.growth and waiting else ""
     if phase is Phase.RESTARTING:
@@ -144,7 +146,7 @@ def _message(job: Job, world: World, phase: Phase, now: Instant) -> str:
     if phase is Phase.STARTING:
         addressed = sum(1 for pod in pods if pod.host is not None)
         if job.status.revision not in world.children.environments:
-            return f"{addressed} of {len(world.replicas)} replicas have an address"
+            return held or f"{addressed} of {len(world.replicas)} replicas have an address"
         return waiting
     return ""
 

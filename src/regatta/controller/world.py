@@ -60,6 +60,12 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     deleting: bool = False
     #: By when it should have been gone, its grace period included.
     gone_by: datetime | None = None
+    #: Where it is placed, on a cluster.
+    node: str = ""
+    #: Since when its node has had it without letting any container begin; None where one may.
+    held_since: datetime | None = None
+    #: Its node knows of it. One that does not exist never does.
+    taken_up: bool = True
     #: Held back only by an environment that it names and that may exist by now.
     waits_for_environment: bool = False
 
@@ -118,6 +124,8 @@ class Children(msgspec.Struct, frozen=True, kw_only=True):
     #: Pods' addresses are IPv6, which Paddle cannot read: names take their place in every mode.
     names_only: bool = False
     ports: Ports = Ports()
+    #: ConfigMaps that pods' volumes name, and that the engine looked for in vain.
+    missing: frozenset[str] = frozenset()
     #: False while the engine cannot give the job what its pods must carry, such as ports.
     admitted: bool = True
     #: None on an engine that places gangs by itself.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 
 from regatta.engines.kubernetes.operator.health import Address
 from tests.kubernetes.controlplane.processes import free_port
 from tests.kubernetes.operator.builders import a_job
-from tests.kubernetes.operator.running import Jobs, RunningOperator
+from tests.kubernetes.operator.running import Jobs, RunningOperator, operator_process
 
 
 def until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
@@ -41,6 +42,15 @@ def test_of_two_operators_one_leads_and_the_other_follows_it(
                 "/leases/b2a304f2.paddlepaddle.org"
             )
             assert lease["spec"]["holderIdentity"] == second.operator.identity
+
+
+def test_an_operator_that_is_told_not_to_elect_takes_no_lease(left: Jobs, tmp_path: Path) -> None:
+    alone = ("--namespace", left.namespace, "--leader-elect=false")
+    with operator_process(left.plane.admin_kubeconfig, tmp_path / "operator.log", *alone):
+        left.create(a_job("job").workers(1).that_succeeds())
+        left.wait_for_phase("job", "Completed")
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{left.namespace}/leases"
+    assert left.api.items(leases) == []
 
 
 def test_an_operator_of_one_namespace_leaves_the_others_alone(left: Jobs) -> None:

@@ -58,6 +58,18 @@ def test_a_misspelt_field_of_a_template_is_told_with_its_place(jobs: Jobs) -> No
     assert not jobs.pods("job")
 
 
+def test_what_is_refused_is_told_in_a_sentence_and_not_quoted(jobs: Jobs) -> None:
+    job = a_job("job").workers(1).document()
+    container = job["spec"]["worker"]["template"]["spec"]["containers"][0]
+    container["securityContext"] = {"privileged": True, "allowPrivilegeEscalation": False}
+    jobs.create(job)
+    status = jobs.wait("job", lambda s: s.get("reason") == "CreateRefused", "the refusal")
+    assert status["message"] == (
+        "Pod job-worker-0 cannot be created: spec.containers[0].securityContext: "
+        "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+    )
+
+
 @pytest.mark.parametrize(
     ("what", "change"),
     [

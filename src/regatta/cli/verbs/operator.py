@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,13 +15,22 @@ if TYPE_CHECKING:
     from regatta.engines.kubernetes.operator.health import Address
 
 
+def _switch(name: str, *, help: str) -> Callable[[Any], Any]:
+    """On or off as manifests write it, whose flags are mostly Go's: `--x`, `--x=false`."""
+    return click.option(
+        name,
+        type=bool,
+        is_flag=False,
+        flag_value="true",
+        default=False,
+        metavar="[=true|false]",
+        help=help,
+    )
+
+
 @click.command("operator", context_settings=HELP_NAMES)
 @click.option("--namespace", default="", metavar="NAME", help="Only this one; all unless given.")
-@click.option(
-    "--leader-elect/--no-leader-elect",
-    default=False,
-    help="Of several operators let only one work at a time.",
-)
+@_switch("--leader-elect", help="Of several operators let only one work at a time.")
 @click.option(
     "--leader-elect-namespace",
     default="",

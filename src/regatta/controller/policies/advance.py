@@ -30,6 +30,7 @@ from regatta.controller.policies.scale import (
     follow_templates,
     next_size,
 )
+from regatta.controller.policies.setting_up import until_too_long
 from regatta.controller.policies.timers import soonest, until_restart
 from regatta.controller.summary import summarise
 from regatta.controller.world import PORTS_PER_REPLICA, meets_by_name
@@ -56,7 +57,7 @@ def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
         regroup=gang.changed_groups(job, world),
         touch=_touch(world, known),
         events=(*edited, *scaled, *_created(pods), *_transition(before.status.phase, status.phase)),
-        look_again=soonest(pause, verdict.look_again),
+        look_again=soonest(pause, verdict.look_again, until_too_long(world.own, now)),
     )
 
 

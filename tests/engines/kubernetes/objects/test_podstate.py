@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -223,3 +224,35 @@ def test_a_gangs_member_that_would_fit_does_not_hide_why_the_gang_waits() -> Non
     pod = a_pod({"phase": "Pending", "conditions": [condition]}, nodeName="")
 
     assert podstate.waiting_of(pod) == ""
+
+
+def ready_to_start(status: str) -> dict[str, Any]:
+    return {"conditions": [{"type": "PodReadyToStartContainers", "status": status}]}
+
+
+TAKEN = {"phase": "Pending", "startTime": ENDED}
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "spec", "held"),
+    [
+        ("its volumes are not mounted", TAKEN | ready_to_start("False"), {}, True),
+        ("its volumes are, and its image is fetched", TAKEN | ready_to_start("True"), {}, False),
+        ("its node says nothing of it", TAKEN, {}, False),
+        ("no node knows of it", {"phase": "Pending"}, {}, True),
+        ("it is not placed", {"phase": "Pending"}, {"nodeName": ""}, False),
+        ("it has ended", {"phase": "Failed"} | ready_to_start("False"), {}, False),
+    ],
+)  # fmt: skip
+def test_a_pod_is_held_while_its_node_has_no_place_for_its_containers(
+    what: str, status: dict[str, Any], spec: dict[str, Any], held: bool
+) -> None:
+    pod = a_pod(status, **spec)
+    assert podstate.is_held(pod) is held
+    assert podstate.is_taken_up(pod) is ("startTime" in status)
+
+
+def test_a_pod_that_is_to_go_is_not_held() -> None:
+    pod = a_pod(TAKEN | ready_to_start("False"))
+    leaving = msgspec.structs.replace(pod.metadata, deletion_timestamp=datetime.now(UTC))
+    assert not podstate.is_held(msgspec.structs.replace(pod, metadata=leaving))

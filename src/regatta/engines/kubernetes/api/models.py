@@ -123,6 +123,8 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     phase: str = ""
     reason: str = ""
     message: str = ""
+    #: When its node's kubelet took it up.
+    start_time: datetime | None = None
     pod_ip: str = msgspec.field(default="", name="podIP")
     conditions: tuple[Condition, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()

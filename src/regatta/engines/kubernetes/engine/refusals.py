@@ -17,6 +17,7 @@ from regatta.api.errors import (
 from regatta.api.problems import Problem
 from regatta.engines.kubernetes.access.config import ClusterAccess
 from regatta.engines.kubernetes.api.kube_errors import ApiError, ConfigError, KubeError, Unreachable
+from regatta.engines.kubernetes.api.refusal_words import plain_words
 
 INSTALL = "kubectl apply -f deploy/v1/crd.yaml -f deploy/v1/operator.yaml"
 
@@ -78,14 +79,6 @@ def _forbidden(said: str) -> RegattaError:
         f"{where}. Ask its administrator for the role `edit` there (`view` is enough for looking), "
         "or name a namespace of yours with -n."
     )
-
-
-def plain_words(error: ApiError) -> str:
-    """Without the request line that the client puts before the server's sentence."""
-    method, _, rest = error.message.partition(" ")
-    if method.isupper() and rest.startswith("/"):
-        return rest.partition(": ")[2] or error.message
-    return error.message
 
 
 def _named(access: ClusterAccess) -> str:

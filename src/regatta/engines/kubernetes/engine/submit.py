@@ -15,10 +15,10 @@ from regatta.engines.base import Accepted, Preview, Submission
 from regatta.engines.kubernetes.api.answers import Answer
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
 from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError, Unreachable
+from regatta.engines.kubernetes.api.refusal_words import plain_words
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, Resource
 from regatta.engines.kubernetes.engine.cluster_advice import advise
 from regatta.engines.kubernetes.engine.jobs import find_job, read_job, until_gone
-from regatta.engines.kubernetes.engine.refusals import plain_words
 from regatta.engines.kubernetes.objects.annotations import REPLACED, SUBMISSION
 from regatta.engines.submission import read_submission
 

@@ -38,6 +38,10 @@ class Found(msgspec.Struct, kw_only=True):
     names_only: bool = False
     #: By uid, when we first saw that a pod is to go.
     leaving: Mapping[str, datetime] = {}
+    #: By uid, when we first saw that a node holds a pod back.
+    held: Mapping[str, datetime] = {}
+    #: ConfigMaps that were looked for in vain.
+    missing: frozenset[str] = frozenset()
 
 
 def children(job: Job, found: Found) -> Children:
@@ -51,6 +55,7 @@ def children(job: Job, found: Found) -> Children:
         services=frozenset(service.name for service in found.services),
         names_only=found.names_only,
         ports=ports_of(job),
+        missing=found.missing,
         gangs=found.gangs,
     )
 
@@ -86,6 +91,9 @@ def observe_pod(
         stopping=stopping,
         deleting=metadata.deletion_timestamp is not None,
         gone_by=_gone_by(metadata, found),
+        node=pod.spec.node_name,
+        held_since=found.held.get(metadata.uid),
+        taken_up=podstate.is_taken_up(pod),
         waits_for_environment=podstate.waits_for_environment(pod, revision),
     )
 

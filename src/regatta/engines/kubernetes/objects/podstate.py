@@ -36,6 +36,9 @@ NO_ENVIRONMENT = "CreateContainerConfigError"
 #: Volcano's word for a pod that it would place, were it not for the rest of its gang.
 FITS_BY_ITSELF = "Schedulable"
 
+#: The kubelet's word for a pod whose volumes are mounted and whose network is up.
+READY_TO_START = "PodReadyToStartContainers"
+
 LONGEST_MESSAGE = 4096
 
 
@@ -71,6 +74,20 @@ def phase_of(pod: Pod) -> PodPhase:
 
 def is_scheduled(pod: Pod) -> bool:
     return bool(pod.spec.node_name)
+
+
+def is_taken_up(pod: Pod) -> bool:
+    return pod.status.start_time is not None
+
+
+def is_held(pod: Pod) -> bool:
+    """On a node that has not made a place for its containers: no volumes, no network."""
+    leaving = pod.metadata.deletion_timestamp is not None
+    if not is_scheduled(pod) or pod.status.phase != "Pending" or leaving:
+        return False
+    conditions = pod.status.conditions
+    unready = any(c.type == READY_TO_START and c.status == "False" for c in conditions)
+    return unready or not is_taken_up(pod)
 
 
 def exit_of(pod: Pod, phase: PodPhase) -> Exit | None:

@@ -17,6 +17,7 @@ from regatta.controller import labels
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.models import Bare, KubeObject, Metadata
+from regatta.engines.kubernetes.api.refusal_words import in_a_sentence
 from regatta.engines.kubernetes.api.resources import PODS
 from regatta.engines.kubernetes.cache.informer import Informer
 from regatta.engines.kubernetes.objects.children import is_predecessors
@@ -138,7 +139,7 @@ def is_refusal(error: ApiError) -> bool:
 
 def in_words(item: Wanted, error: ApiError) -> str:
     kind = item.informer.resource.kind
-    return f"{kind} {item.name} cannot be created: {error.message.partition(': ')[2]}"[:1024]
+    return f"{kind} {item.name} cannot be created: {in_a_sentence(error)}"
 
 
 def _is_watched(metadata: Metadata) -> bool:

@@ -15,6 +15,8 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 #: How long somebody else's pod is believed to be still there.
 STRANGER_SECONDS = 25.0
+#: How long a ConfigMap is believed to be there, or not.
+CONFIG_MAP_SECONDS = 25.0
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -71,6 +73,10 @@ class JobMemory:
         self.strangers: dict[str, Stranger] = {}
         #: By uid, when a pod was first seen to be on its way out.
         self.leaving: dict[str, datetime] = {}
+        #: By uid, when a node was first seen to hold a pod back.
+        self.held: dict[str, datetime] = {}
+        #: ConfigMaps that held pods name: whether each exists, and when that was looked up.
+        self.config_maps: dict[str, tuple[bool, float]] = {}
         #: None until it was looked up; only jobs of the former operator have one.
         self.former_environment: bool | None = None
         #: When the status was last written, for changes that nobody waits for.

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from regatta.api.job import Job
 from regatta.controller.plan import Instant, Plan
+from regatta.controller.policies.setting_up import config_maps_in_doubt
 from regatta.controller.reconcile import reconcile
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.kube_errors import ApiError
@@ -21,9 +22,15 @@ from regatta.engines.kubernetes.api.resources import CONFIG_MAPS, PADDLE_JOBS, P
 from regatta.engines.kubernetes.objects import takeover
 from regatta.engines.kubernetes.objects.children import Found, children
 from regatta.engines.kubernetes.objects.job_document import JobDocument
+from regatta.engines.kubernetes.objects.podstate import is_held
 from regatta.engines.kubernetes.operator.apply import Applier
 from regatta.engines.kubernetes.operator.caches import Caches
-from regatta.engines.kubernetes.operator.job_memory import STRANGER_SECONDS, JobMemory, Stranger
+from regatta.engines.kubernetes.operator.job_memory import (
+    CONFIG_MAP_SECONDS,
+    STRANGER_SECONDS,
+    JobMemory,
+    Stranger,
+)
 from regatta.engines.kubernetes.operator.job_reader import JobReader, as_the_brain_left_it
 
 _log = logging.getLogger(__name__)
@@ -87,7 +94,10 @@ class Reconciler:
         found = await self._find(job, memory)
         now = self._now()
         memory.leaving = found.leaving = _leaving(found, memory, now.wall)
+        memory.held = found.held = _held(found, memory, now.wall)
         seen = children(job, found)
+        if await self._look_up(job, memory, config_maps_in_doubt(job, seen, now)):
+            return 0.0  # the caches have moved on meanwhile
         plan = reconcile(job, seen, now, reading.problem)
         memory.took, memory.looked_at = self._clock() - began, self._clock()
         if plan == _NOTHING and stored is job.status:
@@ -129,6 +139,8 @@ class Reconciler:
                 return await self._find(job, memory)
             found.former_environment = memory.former_environment
         found.names_only = self._names_only
+        known = memory.config_maps.items()
+        found.missing = frozenset(name for name, (exists, _) in known if not exists)
         return found
 
     async def _look_at_strangers(self, job: Job, memory: JobMemory) -> None:
@@ -149,6 +161,20 @@ class Reconciler:
                 del memory.strangers[name]
             else:
                 memory.strangers[name] = Stranger(holder, now)
+
+    async def _look_up(self, job: Job, memory: JobMemory, names: frozenset[str]) -> bool:
+        """Whether anything had to be asked. A job whose pods start asks for nothing."""
+        now, known = self._clock(), memory.config_maps
+        for name in known.keys() - names:
+            del known[name]
+        stale = [n for n in names if n not in known or now - known[n][1] >= CONFIG_MAP_SECONDS]
+        for name in sorted(stale):
+            try:
+                await self._client.get(CONFIG_MAPS, name, namespace=job.namespace)
+                known[name] = (True, now)
+            except ApiError as refused:
+                known[name] = (not refused.not_found, now)  # what we may not see may be there
+        return bool(stale)
 
     async def _has_former_environment(self, job: Job) -> bool:
         try:
@@ -188,6 +214,11 @@ class Reconciler:
 
 
 _NOTHING = Plan()
+
+
+def _held(found: Found, memory: JobMemory, now: datetime) -> dict[str, datetime]:
+    uids = [pod.metadata.uid for pod in found.pods if is_held(pod)]
+    return {uid: memory.held.get(uid, now) for uid in uids}
 
 
 def _leaving(found: Found, memory: JobMemory, now: datetime) -> dict[str, datetime]:

@@ -13,6 +13,7 @@ from regatta.engines.base import LogBatch, LogQuery, LogUpdate, Remark
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.kube_errors import ApiError
+from regatta.engines.kubernetes.api.refusal_words import plain_words
 from regatta.engines.kubernetes.engine.logs.log_lines import Unreadable, read_lines
 from regatta.engines.kubernetes.engine.logs.log_place import (
     ONLY_THE_TAIL,
@@ -23,7 +24,6 @@ from regatta.engines.kubernetes.engine.logs.log_place import (
 )
 from regatta.engines.kubernetes.engine.logs.sieve import Sieve, sieve_for
 from regatta.engines.kubernetes.engine.pod_views import NOTHING_ELSE, list_pods
-from regatta.engines.kubernetes.engine.refusals import plain_words
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.children import observe_pod
 from regatta.engines.logs.selection import BATCH, check_role, is_chosen, listed

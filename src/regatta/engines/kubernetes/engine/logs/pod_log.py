@@ -12,6 +12,7 @@ from regatta.api.errors import RegattaError
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError, Unreachable
+from regatta.engines.kubernetes.api.refusal_words import plain_words
 from regatta.engines.kubernetes.engine.logs.job_logs import (
     end_of_last_run,
     has_started,
@@ -21,7 +22,6 @@ from regatta.engines.kubernetes.engine.logs.job_logs import (
 from regatta.engines.kubernetes.engine.logs.log_lines import Unreadable, read_lines
 from regatta.engines.kubernetes.engine.logs.log_place import ONLY_THE_TAIL, Place, Position, Read
 from regatta.engines.kubernetes.engine.logs.sieve import Sieve
-from regatta.engines.kubernetes.engine.refusals import plain_words
 from regatta.engines.kubernetes.objects import podstate
 
 #: A pod that runs on after the job's end is left when it has been silent for this long.
