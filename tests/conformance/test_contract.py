@@ -57,6 +57,16 @@ def test_a_bad_file_gets_every_problem_with_its_place(play: Stage) -> None:
         play.job("bad")
 
 
+def test_a_submission_says_what_its_roles_run(play: Stage) -> None:
+    said = {"ps": "sleep 600", "*": "sh -c 'echo trained'"}
+    job = play.submit("said", ps=1, commands=said).job
+    commands = {
+        name: role.template["spec"]["containers"][0]["command"]
+        for name, role in job.spec.roles().items()
+    }
+    assert commands == {"ps": ["sleep", "600"], "worker": ["sh", "-c", "echo trained"]}
+
+
 def test_a_preview_shows_what_would_be_and_creates_nothing(play: Stage) -> None:
     preview = play.preview("paper", ps=1, workers=2)
     pods = ["paper-ps-0", "paper-worker-0", "paper-worker-1"]

@@ -16,6 +16,8 @@ import msgspec
 GROUP = "batch.paddlepaddle.org"
 API_VERSION = f"{GROUP}/v1"
 KIND = "PaddleJob"
+#: Stands for each role that is not named, where something is said by role.
+EVERY_ROLE = "*"
 
 
 class Phase(StrEnum):

@@ -47,6 +47,7 @@ def load_job(
     home_namespace: str | None = None,
     env: Mapping[str, str] = {},
     sets: Sequence[str] = (),
+    commands: Mapping[str, str] = {},
     volumes: Mapping[str, str] = {},
 ) -> Loaded:
     """Read a job file: one PaddleJob and, if there are any, its companions.
@@ -66,8 +67,15 @@ def load_job(
     if namespace is None and not _names_namespace(document):
         namespace = home_namespace
     changed, problems = overrides.apply(
-        document, name=name, namespace=namespace, env=env, sets=sets, volumes=volumes
+        document,
+        name=name,
+        namespace=namespace,
+        env=env,
+        sets=sets,
+        commands=commands,
+        volumes=volumes,
     )
+    check_plain(document)  # a value of the command line may be as odd as one of the file
     companions = follow_the_job(found.companions, written, _identity(document))
     marks = {
         path: Mark(NO_LINE) if any(within(path, place) for place in changed) else mark

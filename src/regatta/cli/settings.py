@@ -167,8 +167,10 @@ def _spelt_out(word: str) -> str:
     return spelt
 
 
-def verb(name: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    return click.command(name, cls=Verb, **more)
+def verb(
+    name: str, cls: type[Verb] = Verb, **more: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    return click.command(name, cls=cls, **more)
 
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)

@@ -34,6 +34,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: `--env K=V` for every replica, and `--set path=value`.
     env: dict[str, str] = {}
     sets: tuple[str, ...] = ()
+    #: `--command LINE`, by role; `*` is every role that is not named.
+    commands: dict[str, str] = {}
     #: Unknown fields in pod templates are errors.
     strict: bool = False
     #: Replace a job of the same name even while it is live.

@@ -19,5 +19,6 @@ def read_submission(
         home_namespace=home_namespace,
         env=submission.env,
         sets=submission.sets,
+        commands=submission.commands,
         volumes=shell.volumes if shell is not None else {},
     )

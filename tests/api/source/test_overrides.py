@@ -128,3 +128,84 @@ def test_a_volume_that_no_role_has_is_refused_with_those_there_are() -> None:
     assert errors_of(job, volumes={"data": "srv"}) == [
         '--volume data=srv: found "srv"; write a directory that starts with /'
     ]
+
+
+def commands_of(job: a_job, **commands: str) -> dict[str, tuple[Any, Any]]:
+    given = {("*" if role == "every" else role): line for role, line in commands.items()}
+    loaded = job.load(commands=given).job.spec.roles()
+    first = {name: role.template["spec"]["containers"][0] for name, role in loaded.items()}
+    return {name: (found.get("command"), found.get("args")) for name, found in first.items()}
+
+
+def test_a_command_is_the_whole_of_what_every_role_runs() -> None:
+    job = a_job().with_ps()
+    job.container("worker").update({"command": ["python"], "args": ["old.py"]})
+    assert commands_of(job, every="python 'my train.py' --lr=1") == {
+        "ps": (["python", "my train.py", "--lr=1"], None),
+        "worker": (["python", "my train.py", "--lr=1"], None),
+    }
+
+
+def test_a_role_has_the_command_that_is_said_for_it() -> None:
+    assert commands_of(a_job().with_ps(), ps="./serve", every="./train") == {
+        "ps": (["./serve"], None),
+        "worker": (["./train"], None),
+    }
+    assert commands_of(a_job().with_ps(), worker="./train") == {
+        "ps": (["python", "train.py"], None),
+        "worker": (["./train"], None),
+    }
+    tasks = a_job().with_tasks({"name": "cox", "replicas": 1}, {"name": "bank", "replicas": 1})
+    assert commands_of(tasks, bank="./bank")["bank"] == (["./bank"], None)
+
+
+def test_only_the_first_container_gets_the_command() -> None:
+    job = a_job()
+    job.document["spec"]["worker"]["template"]["spec"]["containers"].append(
+        {"name": "side", "command": ["sleep", "1"]}
+    )
+    pod = job.load(commands={"*": "true"}).job.spec.roles()["worker"].template["spec"]
+    assert [container["command"] for container in pod["containers"]] == [["true"], ["sleep", "1"]]
+
+
+NO_COMMAND = {
+    "a quote that stays open": (
+        "*", "python 'train.py", '--command: "python \'train.py" has a quote that is never closed'),
+    "nothing to run": (
+        "*", " ", '--command: it is empty; write what to run, such as "python train.py"'),
+    "another shell's line": (
+        "*", "cd /x && python t.py",
+        '--command: "cd /x && python t.py" is for a shell, and none reads it; ask for one: '
+        "--command 'sh -c '\"'\"'cd /x && python t.py'\"'\"''"),
+    "a variable first": (
+        "*", "LR=1 python t.py",
+        '--command: "LR=1" is no program; variables are set with --env LR=1'),
+    "a role that is not there": (
+        "wroker", "true",
+        '--role wroker --command: the job has no role "wroker"; did you mean worker? the job\'s '
+        "roles are worker"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("role", "line", "sentence"), NO_COMMAND.values(), ids=NO_COMMAND)
+def test_a_command_that_cannot_be_one_is_refused(role: str, line: str, sentence: str) -> None:
+    assert errors_of(a_job(), commands={role: line}) == [sentence]
+
+
+@pytest.mark.parametrize("line", ["sh -c 'a && b; c'", 'x="a; b"', "find . -name \\;"])
+def test_what_a_shell_would_read_may_stand_in_quotes(line: str) -> None:
+    loaded = a_job().load(commands={"*": f"env {line}"})
+    assert loaded.job.spec.roles()["worker"].template["spec"]["containers"][0]["command"]
+
+
+def test_a_nul_from_the_command_line_is_refused_with_its_place() -> None:
+    place = "spec.worker.template.spec.containers[0].env[0].value"
+    option = 'spec.worker.template.spec.containers[0].env=[{name: A, value: "a\\0b"}]'
+    told = "the text has a NUL character, which no process could be given"
+    assert errors_of(a_job(), sets=[option]) == [f"{place}: {told}"]
+    assert errors_of(a_job(), env={"A": "a\0b"}) == [
+        "--env A: the value has a NUL character, which no process could be given"
+    ]
+    assert errors_of(a_job(), commands={"*": "echo a\0b"}) == [
+        f"spec.worker.template.spec.containers[0].command[1]: {told}"
+    ]

@@ -1,4 +1,5 @@
-"""What a command line changes in a job file, before it is judged: `--set --env --volume --name`.
+"""What a command line changes in a job file, before it is judged: `--set --command --env --volume
+--name`.
 
 Each works on the raw document, so that the result is validated like any other and a mistake is
 told with the path it led to. Problems name the option that brought them.
@@ -12,9 +13,11 @@ from typing import Any
 from regatta.api.checks.names import about_variable
 from regatta.api.checks.suggestions import did_you_mean, listed, shown, shown_key
 from regatta.api.errors import InvalidJob
+from regatta.api.job import EVERY_ROLE
 from regatta.api.problems import Problem
 from regatta.api.source.limits import MAX_DEPTH
 from regatta.api.source.paths import Step, join, join_all, split
+from regatta.api.source.words import split_words
 from regatta.api.source.yaml import read_value
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")
@@ -27,6 +30,7 @@ def apply(
     namespace: str | None = None,
     env: Mapping[str, str] = {},
     sets: Sequence[str] = (),
+    commands: Mapping[str, str] = {},
     volumes: Mapping[str, str] = {},
 ) -> tuple[list[str], list[Problem]]:
     """Change the document in place. Returns the paths that changed and what could not be."""
@@ -42,9 +46,17 @@ def apply(
         if given is not None and isinstance(metadata, dict):
             metadata[key] = given
             changed.append(f"metadata.{key}")
-    pods = list(_pods(document))
+    roles = list(_roles(document))
+    for role, line in commands.items():
+        replaced, wrong = _set_command(roles, role, line, commands)
+        changed += replaced
+        problems += wrong
+    pods = [(path, pod) for _, path, pod in roles]
     for variable, value in env.items():
-        if message := about_variable(variable):
+        message = about_variable(variable)
+        if "\0" in value:
+            message = "the value has a NUL character, which no process could be given"
+        if message:
             problems.append(Problem(f"--env {variable}", message))
             continue
         for path, pod in pods:
@@ -99,20 +111,51 @@ def _step_into(holder: Any, before: Sequence[Step], step: Step, following: Step 
     return holder[step]
 
 
-def _pods(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each role's pod spec and its path, as far as the document has the shape for it."""
+def _roles(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each role's name, and the path of its pod spec, as far as the document has the shape for
+    it."""
     spec = document.get("spec")
     if not isinstance(spec, dict):
         return
-    roles = [(join("spec", name), spec.get(name)) for name in ("ps", "worker", "heter")]
+    roles = [(name, join("spec", name), spec.get(name)) for name in ("ps", "worker", "heter")]
     tasks = spec.get("tasks")
-    if isinstance(tasks, list):
-        roles += [(f"spec.tasks[{i}]", task) for i, task in enumerate(tasks)]
-    for path, role in roles:
+    for i, task in enumerate(tasks if isinstance(tasks, list) else ()):
+        name = task.get("name") if isinstance(task, dict) else None
+        roles.append((str(name), f"spec.tasks[{i}]", task))
+    for name, path, role in roles:
         template = role.get("template") if isinstance(role, dict) else None
         pod = template.get("spec") if isinstance(template, dict) else None
         if isinstance(pod, dict):
-            yield f"{path}.template.spec", pod
+            yield name, f"{path}.template.spec", pod
+
+
+def _set_command(
+    roles: Sequence[tuple[str, str, dict[str, Any]]],
+    wanted: str,
+    line: str,
+    commands: Mapping[str, str],
+) -> tuple[list[str], list[Problem]]:
+    """The whole line in the place of `command` and `args` of the role's first container."""
+    option = "--command" if wanted == EVERY_ROLE else f"--role {shown_key(wanted)} --command"
+    there = [name for name, _, _ in roles]
+    if wanted != EVERY_ROLE and wanted not in there:
+        known = f"the job's roles are {listed(map(shown_key, there))}" if there else "it has none"
+        return [], [Problem(option, f"the job has no role {shown(wanted)}; "
+                            f"{did_you_mean(wanted, there)}{known}")]  # fmt: skip
+    try:
+        words = split_words(line)
+    except ValueError as error:
+        return [], [Problem(option, str(error))]
+    changed = []
+    for name, path, pod in roles:
+        containers = pod.get("containers")
+        first = containers[0] if isinstance(containers, list) and containers else None
+        mine = name == wanted or (wanted == EVERY_ROLE and name not in commands)
+        if mine and isinstance(first, dict):
+            first["command"] = list(words)
+            first.pop("args", None)
+            changed.append(f"{path}.containers[0].command")
+    return changed, []
 
 
 def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iterator[str]:

@@ -14,12 +14,16 @@ import msgspec
 from regatta.cli.settings import Settings
 from regatta.cli.submit.env_file import pairs, read_env_file
 from regatta.cli.submit.jobfile import absolute, read_job_file
+from regatta.cli.submit.role_commands import by_role
 from regatta.engines.base import Shell, Submission
 from regatta.engines.local.replicas.variables import inherited
 
-_OPTIONS = (
-    click.argument("file", metavar="FILE", type=click.Path()),
+_JOB_OPTIONS = (
     click.option("--name", metavar="NAME", help="Run under another name."),
+    click.option("--command", "commands", multiple=True, metavar="LINE", callback=by_role,
+                 help="What every replica runs, in place of the file's command and args."),
+    click.option("--role", "roles", multiple=True, metavar="ROLE",
+                 help="Before a --command: it is for this role alone."),
     click.option("--env", "env", multiple=True, metavar="K=V",
                  help="Set a variable in every replica."),
     click.option("--env-file", multiple=True, metavar="FILE",
@@ -37,6 +41,10 @@ _OPTIONS = (
     click.option("--no-preflight", is_flag=True,
                  help="Skip the checks of the training environment."),
     click.option("--strict", is_flag=True, help="Unknown fields in pod templates are errors."),
+)  # fmt: skip
+_SUBMIT_OPTIONS = (
+    click.argument("file", metavar="FILE", type=click.Path()),
+    *_JOB_OPTIONS,
     click.option("--replace", is_flag=True, help="End a live job of the same name first."),
     click.option("--dry-run", is_flag=True,
                  help="Print the pods, environment and ports that would be created; "
@@ -45,13 +53,30 @@ _OPTIONS = (
 )  # fmt: skip
 
 
+def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a command line may say of a job."""
+    return _with(_JOB_OPTIONS, function)
+
+
 def submission_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    return reduce(lambda wrapped, option: option(wrapped), reversed(_OPTIONS), function)
+    """The same, the file, and how it is handed in."""
+    return _with(_SUBMIT_OPTIONS, function)
+
+
+def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Callable[..., Any]:
+    return reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
 
 
 def read_options(settings: Settings, options: Mapping[str, Any]) -> tuple[Submission, Shell | None]:
     """What the parsed options above ask for."""
-    text, source, folder = read_job_file(options["file"])
+    takes_shell = settings.engine().traits().takes_shell
+    return read_job_options(settings, options["file"], options, takes_shell)
+
+
+def read_job_options(
+    settings: Settings, file: str, options: Mapping[str, Any], takes_shell: bool
+) -> tuple[Submission, Shell | None]:
+    text, source, folder = read_job_file(file)
     env: dict[str, str] = {}
     for file in options["env_file"]:
         env.update(read_env_file(Path(file)))
@@ -63,12 +88,13 @@ def read_options(settings: Settings, options: Mapping[str, Any]) -> tuple[Submis
         namespace=settings.named_namespace,
         env=env,
         sets=tuple(options["sets"]),
+        commands=options["commands"],
         strict=options["strict"],
-        replace=options["replace"],
+        replace=options.get("replace", False),
         # Should its answer be lost, it can be sent again and is still one.
         key=os.urandom(16).hex(),
     )
-    return submission, _shell(options, folder, settings.engine().traits().takes_shell)
+    return submission, _shell(options, folder, takes_shell)
 
 
 def _shell(options: Mapping[str, Any], folder: str, taken: bool) -> Shell | None:

@@ -14,9 +14,10 @@ from regatta.cli.show.overview import plan_lines
 from regatta.cli.show.rows import handle
 from regatta.cli.submit.command_line import submission_options
 from regatta.cli.submit.hand_in import hand_in
+from regatta.cli.submit.role_commands import RoleCommands
 
 
-@verb("run")
+@verb("run", RoleCommands)
 @submission_options
 @click.option("-d", "--detach", is_flag=True, help="Return once the job is submitted.")
 @output_option("yaml", "json")

@@ -14,9 +14,10 @@ from regatta.cli.show.overview import ending_lines
 from regatta.cli.show.rows import handle
 from regatta.cli.submit.command_line import submission_options
 from regatta.cli.submit.hand_in import hand_in
+from regatta.cli.submit.role_commands import RoleCommands
 
 
-@verb("submit")
+@verb("submit", RoleCommands)
 @submission_options
 @click.option("--wait", is_flag=True, help="Wait for the job's end and exit with its result.")
 @output_option("yaml", "json")

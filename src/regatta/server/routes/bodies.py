@@ -49,6 +49,7 @@ class SubmissionBody(Body):
     namespace: str | None = None
     env: dict[str, str] = {}
     sets: tuple[str, ...] = ()
+    commands: dict[str, str] = {}
     strict: bool = False
     replace: bool = False
     key: str = Field(default="", max_length=LONGEST_KEY)
