@@ -25,7 +25,7 @@ from regatta.client.connect import connect
 from regatta.client.event_stream import ServerEvent
 from regatta.client.whereabouts import Named
 from regatta.daemon.find import answering
-from regatta.daemon.server_files import Address, FileLock, ServerFiles
+from regatta.daemon.server_files import Address, ServerFiles, is_held
 from regatta.engines.blocking import Blocking, Inline
 
 SOURCE = Path(__file__).parent.parent / "src"
@@ -162,11 +162,11 @@ class Regatta:
         """Ends every job, the server and its guardian, and waits until they are gone."""
         if not self.files.folder.exists():
             return
-        if held(self.files.guardian_lock) or answering(self.files):
+        if is_held(self.files.guardian_lock) or answering(self.files):
             delete_everything(self.client)
             self("server", "stop")
         for lock in (self.files.server_lock, self.files.guardian_lock):
-            eventually(lambda lock=lock: not held(lock), f"{lock.name} to be free")
+            eventually(lambda lock=lock: not is_held(lock), f"{lock.name} to be free")
 
 
 class Wire:
@@ -204,16 +204,6 @@ def a_regatta(folder: Path) -> Iterator[Regatta]:
         yield regatta
     finally:
         regatta.clean()
-
-
-def held(path: Path) -> bool:
-    """Whether somebody holds this lock: a server or a guardian lives."""
-    if not path.exists():
-        return False
-    lock = FileLock(path)
-    taken = lock.take()
-    lock.release()
-    return not taken
 
 
 class Terminal:

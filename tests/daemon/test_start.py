@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from regatta.daemon.find import answering
-from regatta.daemon.server_files import Address, ServerFiles
-from tests.doors import Regatta, eventually, held, shell_job
+from regatta.daemon.server_files import Address, ServerFiles, is_held
+from tests.doors import Regatta, eventually, shell_job
 
 FOREVER = "echo up; while true; do sleep 0.1; done"
 
@@ -88,12 +88,53 @@ def test_stop_ends_server_and_guardian_and_leaves_jobs_running(fresh: Regatta) -
 
     assert fresh("server", "stop").code == 0
 
-    assert not held(fresh.files.server_lock)
-    assert not held(fresh.files.guardian_lock)
+    assert not is_held(fresh.files.server_lock)
+    assert not is_held(fresh.files.guardian_lock)
     os.kill(replica, 0)
     assert fresh("server", "start").code == 0
     [pod] = fresh.client.pods("default", "goes-on")
     assert (pod.pid, pod.phase) == (replica, "Running")
+
+
+FOLLOWERS = [["run", "job.yaml"], ["logs", "-f", "followed"], ["get", "--watch"]]
+
+
+@pytest.mark.parametrize("words", FOLLOWERS, ids=lambda words: words[0])
+def test_a_stopped_server_is_not_started_again_by_who_follows_a_job(
+    fresh: Regatta, words: list[str]
+) -> None:
+    fresh.write(shell_job("followed", FOREVER))
+    if words[0] != "run":
+        assert fresh("submit", "job.yaml").code == 0
+    follower = fresh.start(*words)
+    assert follower.stdout is not None
+    first = "followed" if words[0] == "get" else "up"
+    eventually(lambda: first in follower.stdout.readline(), "the first line")
+
+    assert fresh("server", "stop").code == 0
+
+    _, err = follower.communicate(timeout=60)
+    assert follower.returncode == 5
+    assert "the server was stopped" in err
+    assert "regatta logs -f" in err
+    assert not is_held(fresh.files.guardian_lock)
+
+
+def test_who_follows_a_job_stays_while_a_server_hands_over(fresh: Regatta) -> None:
+    fresh("submit", "-", stdin=shell_job("followed", "echo up; sleep 4; echo down"))
+    follower = fresh.start("logs", "-f", "followed")
+    assert follower.stdout is not None
+    eventually(lambda: "up" in follower.stdout.readline(), "the first line")
+    old = fresh.address
+    # As a server of an earlier version would have written it.
+    fresh.files.write(Address(url=old.url, pid=old.pid, version="0.0.1"))
+
+    assert fresh("get").code == 0
+
+    out, err = follower.communicate(timeout=60)
+    assert follower.returncode == 0, err
+    assert "down" in out
+    assert fresh.address.pid != old.pid
 
 
 @pytest.mark.parametrize("victim", ["server", "guardian"])
@@ -103,8 +144,8 @@ def test_a_polite_signal_ends_both(fresh: Regatta, victim: str) -> None:
 
     os.kill(pid, signal.SIGTERM)
 
-    eventually(lambda: not held(fresh.files.guardian_lock), "the guardian's end")
-    eventually(lambda: not held(fresh.files.server_lock), "the server's end")
+    eventually(lambda: not is_held(fresh.files.guardian_lock), "the guardian's end")
+    eventually(lambda: not is_held(fresh.files.server_lock), "the server's end")
 
 
 @pytest.mark.parametrize("words", [["get"], ["logs", "any"], ["server", "stop"], ["version"]])

@@ -215,5 +215,9 @@ class ServerHangs(ServerUnreachable):
     """The server's process is there and says nothing. Only a person can end it."""
 
 
+class ServerStopped(ServerUnreachable):
+    """Somebody ended the server on purpose; whoever only follows a job does not start another."""
+
+
 class UnusableFile(ServerUnreachable):
     """A file of the server's that this user cannot read or write."""

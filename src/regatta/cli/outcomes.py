@@ -21,6 +21,7 @@ from regatta.api.errors import (
     PreflightFailed,
     RegattaError,
     ServerHangs,
+    ServerStopped,
     ServerUnreachable,
     ShellRefused,
     Unauthorized,
@@ -121,7 +122,8 @@ def report(error: Stop | RegattaError) -> Report:
     if isinstance(error, Stop):
         return Report(error.code, error.message, hint=error.hint)
     code, hint = ENDINGS.get(error.code, Ending())
-    if isinstance(error, ServerHangs | UnusableFile):  # their own sentences say what to do
+    # Their own sentences say what to do.
+    if isinstance(error, ServerHangs | ServerStopped | UnusableFile):
         hint = ""
     message = str(error)
     if isinstance(error, InvalidJob):  # whose message is its problems

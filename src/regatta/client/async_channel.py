@@ -57,9 +57,9 @@ class AsyncChannel:
                 return await connection.body(head)
 
     async def events(
-        self, path: str, *, query: Query | None = None, last_id: str = ""
+        self, path: str, *, query: Query | None = None, last_id: str = "", again: bool = False
     ) -> AsyncGenerator[ServerEvent, None]:
-        async with self._connected(self.silence_seconds) as (place, connection):
+        async with self._connected(self.silence_seconds, again) as (place, connection):
             request = for_events(written(place, "GET", path, query), last_id)
             nobody = f"no server answers at {place.url}"
             async with self._answer(place, self.silence_seconds, nobody):
@@ -86,9 +86,11 @@ class AsyncChannel:
         await asyncio.sleep(seconds)
 
     @asynccontextmanager
-    async def _connected(self, seconds: float) -> AsyncIterator[tuple[Place, Connection]]:
+    async def _connected(
+        self, seconds: float, again: bool = False
+    ) -> AsyncIterator[tuple[Place, Connection]]:
         place, connection = await reached(
-            self._where, self._find, lambda place: self._dialled(place, seconds)
+            self._where, lambda: self._find(again), lambda place: self._dialled(place, seconds)
         )
         self.url = place.url
         try:
@@ -109,12 +111,12 @@ class AsyncChannel:
             self._where.lost()
             raise Unanswered(f"{broken}: {why}") from why
 
-    async def _find(self) -> Place:
+    async def _find(self, again: bool) -> Place:
         known = self._where.known
         if known is not None:
             return known
         # Looking for this machine's server, or starting it, blocks.
-        return await asyncio.to_thread(self._where.find)
+        return await asyncio.to_thread(self._where.find, again=again)
 
     async def _dialled(self, place: Place, seconds: float) -> Connection:
         if place.secure and self._tls is None:

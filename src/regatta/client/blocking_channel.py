@@ -60,11 +60,11 @@ class BlockingChannel:
                 raise Unanswered(f"the answer of {place.url} was cut off: {broken}") from broken
 
     async def events(
-        self, path: str, *, query: Query | None = None, last_id: str = ""
+        self, path: str, *, query: Query | None = None, last_id: str = "", again: bool = False
     ) -> AsyncGenerator[ServerEvent, None]:
         from regatta.client.event_stream import EventReader
 
-        async with self._connected(self.silence_seconds) as (place, connection):
+        async with self._connected(self.silence_seconds, again) as (place, connection):
             request = for_events(written(place, "GET", path, query), last_id)
             response = self._sent(place, connection, request)
             check_streams(place, response.headers.get("Content-Type", ""))
@@ -87,10 +87,10 @@ class BlockingChannel:
 
     @asynccontextmanager
     async def _connected(
-        self, timeout: float
+        self, timeout: float, again: bool = False
     ) -> AsyncIterator[tuple[Place, http.client.HTTPConnection]]:
         place, connection = await reached(
-            self._where, self._find, lambda place: _dialled(place, timeout)
+            self._where, lambda: self._find(again), lambda place: _dialled(place, timeout)
         )
         self.url = place.url
         try:
@@ -98,8 +98,8 @@ class BlockingChannel:
         finally:
             connection.close()
 
-    async def _find(self) -> Place:
-        return self._where.find()
+    async def _find(self, again: bool) -> Place:
+        return self._where.find(again=again)
 
     def _sent(
         self, place: Place, connection: http.client.HTTPConnection, request: Request

@@ -53,10 +53,11 @@ class Channel(Protocol):
         ...
 
     def events(
-        self, path: str, *, query: Query | None = None, last_id: str = ""
+        self, path: str, *, query: Query | None = None, last_id: str = "", again: bool = False
     ) -> AsyncGenerator[ServerEvent, None]:
-        """The events of one connection. Raises `ServerUnreachable` when it breaks or falls silent;
-        returns when the server closed it in order."""
+        """The events of one connection; `again`: in place of one that was lost. Raises
+        `ServerUnreachable` when it breaks or falls silent; returns when the server closed it in
+        order."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...

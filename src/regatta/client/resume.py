@@ -1,7 +1,8 @@
 """A stream that outlives its connection: it reconnects, and goes on where it was.
 
 It ends only when the server says that nothing more can come. A server that was killed is found
-again (or started again) by the same rules as for any request.
+again (or started again) by the same rules as for any request; one that a person has stopped stays
+stopped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable
+from regatta.api.errors import RegattaError, ServerHangs, ServerStopped, ServerUnreachable
 from regatta.client.channel import Channel, Query, told
 from regatta.client.event_stream import ServerEvent
 from regatta.engines.base import Lost
@@ -29,15 +30,17 @@ async def resuming(
     3. `Lost` says that a connection is gone; what comes next is of another one.
     4. A refusal (404, 400) is raised: asking again would not change it. So is an `error` event, and
        so is a server that hangs before anything came; later on it may be in a moment's trouble.
+       So is `ServerStopped`.
     """
-    begun = False
+    tried = begun = False
     lost_since, pause = 0.0, FIRST_PAUSE
     while True:
         opened = time.monotonic()
         why = "the server closed the connection"
         failure: RegattaError | None = None
         try:
-            async with aclosing(channel.events(path, query=query, last_id=last_id)) as events:
+            stream = channel.events(path, query=query, last_id=last_id, again=tried)
+            async with aclosing(stream) as events:
                 async for event in events:
                     last_id, lost_since, begun = event.id or last_id, 0.0, True
                     if event.event == "end":
@@ -46,6 +49,8 @@ async def resuming(
                         failure = told(event.data)
                         break
                     yield event
+        except ServerStopped:
+            raise
         except ServerHangs as hangs:
             if not begun:
                 raise
@@ -56,6 +61,7 @@ async def resuming(
             if refusal.status != 503:
                 raise
             why = str(refusal)
+        tried = True
         if failure is not None:
             raise failure
         now = time.monotonic()

@@ -13,9 +13,9 @@ import time
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from regatta.api.errors import BadAddress, ServerUnreachable
+from regatta.api.errors import BadAddress, ServerStopped, ServerUnreachable
 from regatta.daemon.find import local_files, token_for, usable
-from regatta.daemon.server_files import Address, ServerFiles
+from regatta.daemon.server_files import Address, ServerFiles, is_held
 
 #: How long this machine's server is taken to be where it was found.
 FRESH_SECONDS = 5.0
@@ -37,8 +37,9 @@ class Whereabouts(Protocol):
         """The place, where nothing has to be asked for it."""
         ...
 
-    def find(self) -> Place:
-        """Blocks; may start a server."""
+    def find(self, *, again: bool = False) -> Place:
+        """Blocks; may start a server. `again`: for a stream that had found it before, and starts
+        none where a person has stopped it since (`ServerStopped`)."""
         ...
 
     def lost(self) -> bool:
@@ -52,7 +53,7 @@ class Named:
         given = token or os.environ.get("REGATTA_TOKEN", "").strip()
         self.known = place_of(url, given or token_for(unopened.url))
 
-    def find(self) -> Place:
+    def find(self, *, again: bool = False) -> Place:
         return self.known
 
     def lost(self) -> bool:
@@ -62,6 +63,7 @@ class Named:
 class ThisMachine:
     def __init__(self, *, start: bool = True) -> None:
         self._start = start
+        self._files: ServerFiles | None = None
         self._found: Place | None = None
         self._found_at = 0.0
 
@@ -70,11 +72,20 @@ class ThisMachine:
         fresh = time.monotonic() - self._found_at < FRESH_SECONDS
         return self._found if fresh else None
 
-    def find(self) -> Place:
+    def find(self, *, again: bool = False) -> Place:
         if (known := self.known) is not None:
             return known
-        files = local_files()
-        address = usable(files) or self._started(files)
+        # Whoever looks again must not make the folder anew that somebody has removed.
+        files = self._files if again and self._files is not None else local_files()
+        self._files = files
+        address = usable(files)
+        if address is None and again and _was_stopped(files):
+            raise ServerStopped(
+                "the server was stopped (`regatta server stop`); its jobs go on running, and any "
+                "command but those that were following them starts it again: "
+                "`regatta server start`, then `regatta logs -f NAME`"
+            )
+        address = address or self._started(files)
         place = place_of(address.url, files.token())
         self._found, self._found_at = place, time.monotonic()
         return place
@@ -92,6 +103,12 @@ class ThisMachine:
     def lost(self) -> bool:
         self._found = None
         return True
+
+
+def _was_stopped(files: ServerFiles) -> bool:
+    """One that was asked to leave removes its address; one that died leaves it there. Somebody who
+    starts another holds a lock meanwhile."""
+    return files.read() is None and not is_held(files.starting_lock)
 
 
 def place_of(url: str, token: str = "") -> Place:

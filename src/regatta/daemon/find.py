@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import time
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,11 +17,13 @@ import msgspec
 
 from regatta import __version__
 from regatta.api.errors import RegattaError, ServerHangs, ServerUnreachable, Unanswered
-from regatta.daemon.server_files import Address, FileLock, ServerFiles
+from regatta.daemon.server_files import Address, ServerFiles, is_held
 from regatta.engines.local.home import Home, open_home
 
 #: A server that lives answers at once; on a busy machine it may take a moment, hence several tries.
 HEALTH_SECONDS, HEALTH_TRIES = 2.0, 6
+#: How long one that lives may take to say again where it is: its file was removed.
+ADDRESS_SECONDS, _PAUSE = 5.0, 0.02
 
 
 class _Health(msgspec.Struct):
@@ -57,7 +60,7 @@ def answering(files: ServerFiles) -> Address | None:
     answer has to name the process that the address names. Raises `ServerHangs` where that process
     is still the server and does not answer.
     """
-    address = files.read()
+    address = _written(files)
     if address is None:
         return None
     for _ in range(HEALTH_TRIES):
@@ -75,6 +78,17 @@ def answering(files: ServerFiles) -> Address | None:
         f"the server (process {address.pid}) runs but does not answer; `kill -9 {address.pid}` "
         "ends it: its jobs go on, and the next command starts another"
     )
+
+
+def _written(files: ServerFiles) -> Address | None:
+    """Where the server says that it is. One that holds its lock and says nothing is about to:
+    it starts, or somebody removed the file."""
+    deadline = time.monotonic() + ADDRESS_SECONDS
+    while (address := files.read()) is None:
+        if not is_held(files.server_lock) or time.monotonic() > deadline:
+            return None
+        time.sleep(_PAUSE)
+    return address
 
 
 def usable(files: ServerFiles) -> Address | None:
@@ -124,16 +138,8 @@ def _open(address: Address, timeout: float) -> http.client.HTTPConnection:
 
 
 def _serves(files: ServerFiles, pid: int) -> bool:
-    """Whether this process lives and the server's lock is held.
-
-    Asked in this order: taking the lock for a moment could turn away a server that just starts.
-    """
-    if not Path(f"/proc/{pid}").exists():
-        return False
-    lock = FileLock(files.server_lock)
-    free = lock.take()
-    lock.release()
-    return not free
+    """Whether this process lives and the server's lock is held."""
+    return Path(f"/proc/{pid}").exists() and is_held(files.server_lock)
 
 
 def is_older(version: str) -> bool:

@@ -11,6 +11,8 @@ nothing but the standard library: it has to be small and to have nothing that ca
   server is started again, after a pause that doubles while it keeps dying.
 - A server that has never come to answer is tried a few times only: whoever waits for it should
   hear of that rather than wait. One that has served is started again for ever.
+- Where the state folder was removed, nothing is started again: there is nothing left to serve,
+  and whoever removed it wants no new one.
 - A server whose guardian was killed starts a new one and names itself (ADOPTED_PID). Its exit
   code cannot be had, but a server that was asked to end removes its `server.json`.
 """
@@ -32,20 +34,22 @@ def main(folder: str, adopted: int, command: list[str]) -> int:
     if os.fork():
         os._exit(0)  # the starter's wait ends here; the guardian belongs to nobody
     os.chdir("/")
-    if not hold_lock(os.path.join(folder, "guardian.lock")):
+    place = os.path.join(folder, "guardian.lock")
+    lock = hold_lock(place)
+    if lock is None:
         return 0
     stop = StopSignal()
     if adopted:
         stop.server = adopted
         wait_for_stranger(adopted)
         stop.server = 0
-        if not os.path.exists(os.path.join(folder, "server.json")):
+        if not (in_place(lock, place) and os.path.exists(os.path.join(folder, "server.json"))):
             return 0
     pause, tries, has_served = FIRST_PAUSE, 0, bool(adopted)
     while not stop.asked:
         began = time.monotonic()
         pid, code = run_server(command, stop)
-        if stop.asked or code in LEAVE_QUIETLY:
+        if stop.asked or code in LEAVE_QUIETLY or not in_place(lock, place):
             return 0
         came_up = served(folder, pid)
         tries, has_served = tries + 1, has_served or came_up
@@ -76,18 +80,29 @@ class StopSignal:
             os.kill(self.server, signal.SIGTERM)
 
 
-def hold_lock(path: str) -> bool:
+def hold_lock(path: str) -> "int | None":
     # Never closed: the lock is the guardian's sign of life. The server probes it now and then by
     # taking it for a moment, hence more than one try.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        return None
     for _ in range(20):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(0.01)
         else:
-            return True
-    return False
+            return descriptor
+    return None
+
+
+def in_place(lock: int, path: str) -> bool:
+    """Whether the lock that is held is still the one that others find."""
+    try:
+        return os.path.samestat(os.fstat(lock), os.stat(path))
+    except OSError:
+        return False
 
 
 def run_server(command: list[str], stop: StopSignal) -> tuple[int, int]:

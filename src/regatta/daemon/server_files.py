@@ -16,12 +16,15 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from regatta.api.errors import UnusableFile
+
+_PAUSE = 0.01
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -54,9 +57,12 @@ class ServerFiles:
         draft.write_bytes(msgspec.json.encode(address))
         draft.replace(self.address)
 
-    def forget(self) -> None:
-        """Says that no server is wanted: a guardian that finds no address does not restart one."""
-        self.address.unlink(missing_ok=True)
+    def forget(self, pid: int) -> None:
+        """Says that this server leaves and none is wanted: a guardian that finds no address does
+        not restart one, and nobody who followed a job starts another. A successor's stays."""
+        written = self.read()
+        if written is None or written.pid == pid:
+            self.address.unlink(missing_ok=True)
 
     def token(self) -> str:
         """The token, made on first use. Two makers agree: only one creation can succeed."""
@@ -123,20 +129,46 @@ class FileLock:
         self._path = path
         self._descriptor: int | None = None
 
-    def take(self, *, wait: bool = False) -> bool:
+    def take(self, tries: int = 1) -> bool:
+        """More than one try, where somebody may hold it just to see whether it is held."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        except BaseException:
-            os.close(descriptor)
-            raise
-        self._descriptor = descriptor
-        return True
+        for _ in range(tries):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_PAUSE if tries > 1 else 0)
+            else:
+                self._descriptor = descriptor
+                return True
+        os.close(descriptor)
+        return False
 
     def release(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file that is held is still the one that others would find there."""
+        assert self._descriptor is not None
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
+        except OSError:
+            return False
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds this lock. Makes no file; whoever takes the lock at this very moment
+    has to try more than once."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from regatta.api.errors import ServerUnreachable
 from regatta.daemon.find import answering, ask, is_older
-from regatta.daemon.server_files import Address, FileLock, ServerFiles
+from regatta.daemon.server_files import Address, FileLock, ServerFiles, is_held
 from regatta.engines.local.home import home_root
 
 START_SECONDS = 30.0
@@ -65,10 +65,7 @@ class _Start:
     def _nobody_tries(self) -> bool:
         if answering(self._files) is not None:
             return False
-        lock = FileLock(self._files.guardian_lock)
-        free = lock.take()
-        lock.release()
-        return free or self._tries == 0
+        return self._tries == 0 or not is_held(self._files.guardian_lock)
 
 
 def stop_server(files: ServerFiles) -> bool:
@@ -83,10 +80,9 @@ def stop_server(files: ServerFiles) -> bool:
 def hand_over(files: ServerFiles, running: Address) -> None:
     """Asks a server to leave, and waits until its place is free. Its jobs go on running."""
     ask(running, "POST", _STOP, token=files.token(), timeout=START_SECONDS)
-    for path in (files.server_lock, files.guardian_lock):
-        lock = FileLock(path)
-        _within(START_SECONDS, lock.take, f"the server (process {running.pid}) did not stop", files)
-        lock.release()
+    locks = (files.server_lock, files.guardian_lock)
+    stays = f"the server (process {running.pid}) did not stop"
+    _within(START_SECONDS, lambda: not any(map(is_held, locks)), stays, files)
 
 
 def spawn_guardian(files: ServerFiles, *, adopt: int | None = None) -> None:

@@ -23,21 +23,22 @@ API = "/regatta/v1"
 
 def make_app(
     engine: Engine,
-    token: str,
+    opens: Callable[[str], bool],
     *,
     describe: Callable[[], dict[str, Any]],
-    stop: Callable[[], None],
+    stop: Callable[[int], None],
     hosts: tuple[str, ...] = (),
     any_address: bool = False,
 ) -> FastAPI:
-    """`describe` and `stop` belong to the process that serves: see `regatta.server.run`.
+    """`opens` says whether a token is the right one. `describe` and `stop` belong to the process
+    that serves: see `regatta.server.run`.
 
     `hosts` and `any_address` say what else than loopback a Host header may name."""
     leaving = asyncio.Event()
 
-    def leave() -> None:
+    def leave(code: int = 0) -> None:
         leaving.set()
-        stop()
+        stop(code)
 
     app = FastAPI(
         title="Regatta",
@@ -57,5 +58,5 @@ def make_app(
     app.include_router(stream_routes(engine, leaving), prefix=API)
     app.include_router(server_routes(engine, describe, leave), prefix=API)
     responses.install(app)
-    app.add_middleware(Doorkeeper, token=token, hosts=hosts, any_address=any_address)
+    app.add_middleware(Doorkeeper, opens=opens, hosts=hosts, any_address=any_address)
     return app

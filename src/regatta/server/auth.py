@@ -9,8 +9,7 @@ takes any address for its own.
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers
@@ -39,11 +38,17 @@ class Doorkeeper:
     """ASGI middleware; the first thing that a request meets."""
 
     def __init__(
-        self, app: ASGIApp, token: str, hosts: Iterable[str] = (), *, any_address: bool = False
+        self,
+        app: ASGIApp,
+        opens: Callable[[str], bool],
+        hosts: Iterable[str] = (),
+        *,
+        any_address: bool = False,
     ) -> None:
+        """`opens`: whether a token is the right one."""
         self._app = app
         self._any_address = any_address
-        self._token = token.encode()
+        self._opens = opens
         self._hosts = LOOPBACK_NAMES | frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,7 +68,7 @@ class Doorkeeper:
         if path in OPEN_PATHS:
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._token):
+        if scheme.lower() != "bearer" or not self._opens(token):
             return 401, "Unauthorized", NO_TOKEN
         return None
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -26,11 +25,11 @@ import uvicorn
 from regatta import __version__
 from regatta.api.errors import RegattaError
 from regatta.daemon.server_files import Address, FileLock, ServerFiles
-from regatta.daemon.start import spawn_guardian
 from regatta.engines.base import Engine
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
 from regatta.server.app import make_app
+from regatta.server.place import Place, bound_log
 
 log = logging.getLogger(__name__)
 
@@ -40,15 +39,15 @@ ALREADY_SERVED = 75
 CANNOT_SERVE = 78
 #: What listens on all of a machine's addresses, and the one among them that commands here use.
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-LARGEST_LOG = 8 * 1024 * 1024
-GUARDIAN_CHECK_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
+#: Somebody may look whether the lock is held by taking it for a moment.
+LOCK_TRIES = 20
 
 
 def main() -> int:
     try:
         home = open_home()
-        _bound_log(ServerFiles(home.path))
+        bound_log(ServerFiles(home.path))
         return serve(home.path, lambda: LocalEngine(home), guarded=True)
     except RegattaError as refused:
         print(refused, file=sys.stderr)
@@ -72,27 +71,29 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     files = ServerFiles(folder)
     lock = FileLock(files.server_lock)
-    if not lock.take():
+    if not lock.take(LOCK_TRIES):
         return ALREADY_SERVED
     try:
         with _listen(files, host, port) as listener:
-            asyncio.run(_serve(open_engine, files, listener, guarded, ready))
+            return asyncio.run(_serve(open_engine, files, lock, listener, guarded, ready))
     finally:
         lock.release()
-    return 0
 
 
 async def _serve(
     open_engine: Callable[[], Engine],
     files: ServerFiles,
+    lock: FileLock,
     listener: socket.socket,
     guarded: bool,
     ready: Callable[[Address], None] | None,
-) -> None:
+) -> int:
     host, port = listener.getsockname()[:2]
     address = Address(
         url=url_of(host, port), pid=os.getpid(), version=__version__, started_at=time.time()
     )
+
+    outcome = 0
 
     def describe() -> dict[str, Any]:
         return {
@@ -110,15 +111,20 @@ async def _serve(
         if ready is not None:
             ready(address)
 
-    def stop() -> None:
-        files.forget()
+    def stop(code: int) -> None:
+        nonlocal outcome
+        outcome = code
+        watch.cancel()  # or it would write again what goes now
+        if code == 0:
+            files.forget(address.pid)
         server.should_exit = True
-        _leave_in_any_case()
+        _leave_in_any_case(code)
 
+    place = Place(files, lock, address, guarded=guarded)
     engine = open_engine()
     app = make_app(
         engine,
-        files.token(),
+        place.token.opens,
         describe=describe,
         stop=stop,
         hosts=_names_of(host),
@@ -128,14 +134,16 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, app.state.leave)
-    watch = asyncio.create_task(_keep_guardian(files, app.state.leave)) if guarded else None
+    watch = asyncio.create_task(place.keep(app.state.leave))
     try:
         await server.serve(sockets=[listener])
     finally:
-        if watch is not None:
-            watch.cancel()
-        files.forget()
+        watch.cancel()
+        if outcome == 0:
+            files.forget(address.pid)
+        place.close()
         await engine.close()
+    return outcome
 
 
 class _Server(uvicorn.Server):
@@ -167,29 +175,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _leave_in_any_case() -> None:
+def _leave_in_any_case(code: int) -> None:
     """Being killed is always safe here, so a close that hangs is not waited for."""
-    last_resort = threading.Timer(CLOSE_SECONDS, os._exit, [0])
+    last_resort = threading.Timer(CLOSE_SECONDS, os._exit, [code])
     last_resort.daemon = True
     last_resort.start()
-
-
-async def _keep_guardian(files: ServerFiles, leave: Callable[[], None]) -> None:
-    """A guardian can be killed too. A free lock says that there is none: then start one.
-
-    Where somebody has removed the state folder there is nothing left to serve.
-    """
-    while True:
-        await asyncio.sleep(GUARDIAN_CHECK_SECONDS)
-        if not files.folder.exists():
-            log.error("%s is gone; leaving", files.folder)
-            leave()
-            return
-        lock = FileLock(files.guardian_lock)
-        if lock.take():
-            lock.release()
-            log.warning("the guardian is gone; starting another")
-            await asyncio.to_thread(spawn_guardian, files, adopt=os.getpid())
 
 
 @contextmanager
@@ -218,14 +208,6 @@ def _names_of(host: str) -> tuple[str, ...]:
     if host in EVERY_ADDRESS:
         return (socket.gethostname().lower(), socket.getfqdn().lower())
     return (f"[{host}]" if ":" in host else host,)
-
-
-def _bound_log(files: ServerFiles) -> None:
-    with suppress(FileNotFoundError):
-        if files.log.stat().st_size > LARGEST_LOG:
-            shutil.copyfile(files.log, files.log.with_suffix(".log.1"))
-            # The guardian writes in append mode, so it goes on at the new end.
-            os.truncate(files.log, 0)
 
 
 if __name__ == "__main__":

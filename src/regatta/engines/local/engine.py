@@ -34,7 +34,7 @@ from regatta.engines.base import (
     WatchUpdate,
 )
 from regatta.engines.local.clock import Clock, SystemClock
-from regatta.engines.local.home import Home, lock_home
+from regatta.engines.local.home import HeldFolder, Home, lock_home
 from regatta.engines.local.jobs import LocalJobs
 from regatta.engines.local.loop import Loop
 from regatta.engines.local.recovery import jobs_to_look_at, sweep_leftovers
@@ -72,10 +72,12 @@ class LocalEngine:
     ) -> None:
         self._closed = False
         self._lock = lock_home(home)
+        self._folder = HeldFolder(home.path)
         try:
             machine = find_machine() if machine is None else machine
             self._store = Store(home.database)
         except BaseException:
+            self._folder.close()
             os.close(self._lock)
             raise
         clock = SystemClock() if clock is None else clock
@@ -91,16 +93,18 @@ class LocalEngine:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="door")
 
     async def close(self) -> None:
-        """Let go of the home. Running replicas run on."""
+        """Let go of the home. Running replicas run on, unless the home was removed: nobody could
+        ever find them again."""
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        self._loop.close()
+        self._loop.close(end_all=not self._folder.is_there)
         self._pool.shutdown(cancel_futures=True)
         self._store.close()
+        self._folder.close()
         os.close(self._lock)
 
     async def _call(self, function: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:

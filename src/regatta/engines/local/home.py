@@ -43,6 +43,24 @@ class Home:
         return self.job(job_uid) / "pods" / pod_uid
 
 
+class HeldFolder:
+    """A folder as it is now, told from another that somebody may put in its place later."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
+    @property
+    def is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
+        except OSError as away:
+            return not isinstance(away, FileNotFoundError)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
 def home_root() -> Path:
     """`$REGATTA_HOME`, or `~/.regatta`."""
     named = os.environ.get("REGATTA_HOME", "")

@@ -107,12 +107,14 @@ class Loop:
             self._dirty.update(job_uids)
         self._processes.wake()
 
-    def close(self) -> None:
-        """Stop deciding. What runs, runs on."""
+    def close(self, *, end_all: bool = False) -> None:
+        """Stop deciding. What runs, runs on, or is asked to end."""
         self._closing = True
         if self._thread.is_alive():
             self._processes.wake()
             self._thread.join()
+        if end_all:
+            self._processes.end_all()
         self._processes.close()
 
     # The thread
@@ -157,6 +159,7 @@ class Loop:
 
     def turn(self) -> None:
         """Notice everything that is new, and answer it."""
+        self._store.stand_firm()
         now, tick = self._clock.now(), self._clock.monotonic()
         pulse = tick >= self._pulse_due
         if pulse:

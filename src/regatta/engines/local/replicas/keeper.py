@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import selectors
+import signal
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -153,6 +154,14 @@ class Processes:
             watched = self._watched.pop(uid, None)
             if watched is not None:
                 self._unwatch(watched)
+
+    def end_all(self) -> None:
+        """Ask every supervisor to end its replica, within its own grace period. For runs whose
+        folders are gone: nothing can be written there, and nobody reads how they ended."""
+        for watched in self._watched.values():
+            if watched.pidfd is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(watched.pidfd, signal.SIGTERM)
 
     def close(self) -> None:
         """Let go without ending anything."""

@@ -2,23 +2,25 @@
 
 A write happens inside `with store.write() as tx:`, which is one transaction: all of it survives a
 power cut once the block has ended, or none of it does. Reads outside of one use a connection per
-thread and never wait for the writer. Every transaction that changed something has a version, and
+thread and never wait for the writer. A database whose files were removed is written again from
+what is open (`footing`). Every transaction that changed something has a version, and
 the `feed` tells watchers of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
 from regatta.api.errors import BrokenDatabase, NewerDatabase
 from regatta.engines.local.store.disk_full import Reserve, telling_a_full_disk
 from regatta.engines.local.store.feed import Feed
+from regatta.engines.local.store.footing import Footing, write_again
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.writes import Transaction
 
@@ -44,14 +46,18 @@ class Store:
         except BaseException:
             self._writer.close()
             raise
+        self._footing = Footing(path)
+        #: Of the files: readers that opened former ones open these.
+        self._generation = 0
         self.feed = Feed(int(Transaction(self._writer).counter("version")))
         self.reserve = Reserve(path.with_name(path.name + ".reserve"))
         self.reserve.keep()
 
-    @contextmanager
+    @contextlib.contextmanager
     def write(self) -> Iterator[Transaction]:
         """One transaction. Rolled back when the block raises; not reentrant. Raises DiskFull."""
         with self._writing, telling_a_full_disk(self._path.parent):
+            self.stand_firm()
             self._writer.execute("BEGIN IMMEDIATE")
             tx = Transaction(self._writer)
             try:
@@ -71,7 +77,9 @@ class Store:
     def read(self) -> Queries:
         """Queries on this thread's own connection, which sees what is committed."""
         queries: Queries | None = getattr(self._local, "queries", None)
-        if queries is None:
+        if queries is None or self._local.generation != self._generation:
+            self.stand_firm()
+            self._local.generation = self._generation
             connection = _connect(self._path)
             connection.execute("PRAGMA query_only = ON")
             # Closed with its thread, or with the store, whichever ends first.
@@ -81,7 +89,20 @@ class Store:
             queries = self._local.queries = Queries(connection)
         return queries
 
+    def stand_firm(self) -> None:
+        """Writes the database again where its files were removed. Raises BrokenDatabase."""
+        with self._writing:
+            if self._writer.in_transaction or self._footing.is_firm:
+                return
+            write_again(self._writer, self._path)
+            former, self._writer = self._writer, _connect(self._path)
+            self._footing = Footing(self._path)
+            self._generation += 1
+            former.close()
+
     def close(self) -> None:
+        with self._writing, contextlib.suppress(BrokenDatabase, sqlite3.Error, OSError):
+            self.stand_firm()
         with self._writing, self._opening:
             for closer in self._readers:
                 closer()
