@@ -12,7 +12,6 @@ from regatta.controller.plan import Plan
 from regatta.controller.policies.wrong_spec import INVALID_SPEC
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children, Pod, PodPhase
-from tests.controller.builders import at
 
 if TYPE_CHECKING:
     from tests.controller.histories import History
@@ -37,6 +36,8 @@ def plan_is_sound(history: History, plan: Plan) -> None:
     new_status = plan.status
     history.claim(new_status != old, "a status is written that did not change")
     history.claim(not history.over or _only_counts(old, new_status), "a final status changes")
+    if new_status.reason == "DeadlineExceeded":
+        _ran_for_so_long(history)
     history.claim(new_status.attempt >= old.attempt, "attempts go backwards")
     history.claim(new_status.revision >= old.revision, "revisions go backwards")
     limit = max(history.limits)
@@ -68,7 +69,7 @@ def wrong_specs_do_nothing_new(history: History, plan: Plan, children: Children)
         history.claim(not ended and not made, "a job that has nothing to go on with does something")
         return
     right = replace(followed, run_policy=history.job.spec.run_policy)
-    as_before = reconcile(replace(history.job, spec=right), children, at(history.now))
+    as_before = reconcile(replace(history.job, spec=right), children, history.instant)
     ends, makes = _touched(as_before)
     shape, forgotten = history.job.status.shape, history.author.remembered is None
     waiting = {pod.name for pod in history.pods.values() if pod.index >= shape.get(pod.role, 0)}
@@ -115,6 +116,13 @@ def the_spec_that_stands_is_told(history: History, plan: Plan) -> None:
         status.observed_generation == history.author.generation,
         f"generation {history.author.generation} was judged and is not observed",
     )
+
+
+def _ran_for_so_long(history: History) -> None:
+    """Whatever the clock on the wall was set to."""
+    limit = history.job.spec.run_policy.active_deadline_seconds or 0
+    ran = history.now - (history.job.status.started_awake or 0.0)
+    history.claim(ran >= limit, f"its deadline of {limit} s is over after {ran} s")
 
 
 def _completed_by_all(history: History) -> None:

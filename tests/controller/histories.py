@@ -24,7 +24,7 @@ from regatta.api.job import (
 )
 from regatta.controller.labels import environment_name
 from regatta.controller.memory import only_shows
-from regatta.controller.plan import Plan
+from regatta.controller.plan import Instant, Plan
 from regatta.controller.policies.wrong_spec import INVALID_SPEC
 from regatta.controller.reconcile import reconcile
 from regatta.controller.world import Children, Exit, Pod, PodPhase
@@ -33,7 +33,7 @@ from tests.controller.author import CHANGES, Author, change, is_forbidden
 from tests.controller.builders import TEMPLATE, a_failed, at
 
 #: Without any of these a world is quiet: what must happen next does, and nothing else.
-_STORMS = ("crash", "fail", "vanish", "disrupt", "user", "mistake", "door", "late")
+_STORMS = ("crash", "fail", "vanish", "disrupt", "user", "mistake", "door", "late", "clock")
 
 
 class History:
@@ -46,6 +46,8 @@ class History:
         self.environments: dict[int, dict[str, str]] = {}
         self.services: set[str] = set()
         self.now = 0.0
+        #: By how much somebody has set the clock on the wall.
+        self.set_by = 0.0
         self.serial = 0
         self.gone = False
         self.aborted = False
@@ -86,7 +88,8 @@ class History:
 
     def step(self) -> None:
         actions = [self.tick, self.tick, self.schedule, self.start, self.end, self.linger]
-        self.random.choice([*actions, self.wait, self.stir, self.err, self.want])()
+        moods = [self.wait, self.stir, self.err, self.want, self.set_the_clock]
+        self.random.choice([*actions, *moods])()
 
     def _settle(self) -> None:
         """With a world that only does as told, the plan runs dry."""
@@ -116,7 +119,7 @@ class History:
     def tick(self) -> None:
         self._read()
         children = self.children()
-        plan = reconcile(self.job, children, at(self.now), self.author.problem)
+        plan = reconcile(self.job, children, self.instant, self.author.problem)
         claims.plan_is_sound(self, plan)
         claims.wrong_specs_do_nothing_new(self, plan, children)
         claims.work_is_not_done_twice(self, plan)
@@ -221,14 +224,14 @@ class History:
             roll = self.random.random()
             if self.storms["fail"] and roll < 0.25:
                 code = self.random.choice([1, 2, 134, 137, 139, 143, 250])
-                self.pods[pod.name] = a_failed(pod, code, self.now)
+                self.pods[pod.name] = a_failed(pod, code, self.now + self.set_by)
             elif self.storms["disrupt"] and roll < 0.35:
-                ended = a_failed(pod, None, self.now)
+                ended = a_failed(pod, None, self.now + self.set_by)
                 self.pods[pod.name] = replace(ended, disruption="node lost")
             elif self.storms["vanish"] and roll < 0.4:
                 del self.pods[pod.name]
             elif pod.role != "ps" and roll < 0.8:
-                done = Exit(code=0, reason="Completed", finished_at=at(self.now).wall)
+                done = Exit(code=0, reason="Completed", finished_at=self.instant.wall)
                 self.pods[pod.name] = replace(pod, phase=PodPhase.SUCCEEDED, exit=done)
 
     def linger(self) -> None:
@@ -236,12 +239,20 @@ class History:
         for pod in self._some(lambda p: p.deleting):
             del self.pods[pod.name]
         for pod in self._some(lambda p: p.stopping and not p.phase.over and not p.deleting):
-            self.pods[pod.name] = replace(a_failed(pod, 143, self.now), stopping=True)
+            self.pods[pod.name] = replace(a_failed(pod, 143, self.now + self.set_by), stopping=True)
         if self.job.deleting and not self.pods:
             self._forget()
 
     def wait(self) -> None:
         self.now += self.random.choice([0.1, 1, 5, 30, 600])
+
+    def set_the_clock(self) -> None:
+        if self.storms["clock"] and self.random.random() < 0.5:
+            self.set_by += self.random.choice([-3600.0, -2.0, 2.0, 3600.0])
+
+    @property
+    def instant(self) -> Instant:
+        return Instant(at(self.now + self.set_by).wall, self.now)
 
     def stir(self) -> None:
         """A user changes the job."""

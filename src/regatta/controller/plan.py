@@ -18,8 +18,9 @@ class Instant(msgspec.Struct, frozen=True):
     """Now, as the engine tells it.
 
     `wall` is for people and for time to live. `awake` counts only seconds in which the machine
-    was awake and the engine was watching: deadlines and hang timers are measured on it, so that a
-    closed laptop lid fails no job. On a cluster the two run together.
+    was awake and the engine was watching: deadlines and hang timers are measured on it, so that
+    neither a closed laptop lid nor a clock that is set fails a job. On a cluster it begins at the
+    wall's time.
     """
 
     wall: datetime

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from regatta.api.job import Phase, RestartScope
 from regatta.controller.plan import Event
-from regatta.controller.policies.restart import pause_before
 from regatta.controller.world import Pod
 from tests.controller.builders import a_job, a_scene, at
 
@@ -147,14 +146,6 @@ def test_a_part_cannot_restart_alone_where_its_address_would_change() -> None:
     plan = scene.fail("j-worker-1", 1).tick()
 
     assert len(plan.delete) == 3
-
-
-PAUSES = {1: 1, 2: 2, 3: 4, 9: 256, 10: 300, 11: 300, 1_000_000: 300}
-
-
-@pytest.mark.parametrize(("failures", "seconds"), PAUSES.items())
-def test_the_pause_doubles_up_to_five_minutes(failures: int, seconds: float) -> None:
-    assert pause_before(failures) == seconds
 
 
 SCOPES = {

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from regatta.api.job import JobStatus, Phase, Progress
-from regatta.controller.policies.timers import soonest, until_expired, until_hung
+from regatta.controller.policies.timers import pause_before, soonest, until_expired, until_hung
 from regatta.controller.world import Children
 from tests.controller.builders import a_job, a_scene, at
 
@@ -150,3 +150,32 @@ def test_a_job_that_does_not_say_when_it_ended_does_not_expire() -> None:
     job = a_job().with_workers(1).policy(ttl_seconds_after_finished=30).obj()
 
     assert until_expired(replace(job, status=JobStatus(phase=Phase.COMPLETED)), at(100)) is None
+
+
+PAUSES = {1: 1, 2: 2, 3: 4, 9: 256, 10: 300, 11: 300, 1_000_000: 300}
+
+
+@pytest.mark.parametrize(("failures", "seconds"), PAUSES.items())
+def test_the_pause_doubles_up_to_five_minutes(failures: int, seconds: float) -> None:
+    assert pause_before(failures) == seconds
+
+
+def test_a_pause_is_over_at_its_time() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=2)).run()
+    scene.fail("j-worker-0", 1).tick()
+
+    assert (scene.tick().look_again, scene.tick().pods) == (1, ())
+    assert (scene.tick(0.75).look_again, scene.tick().pods) == (0.25, ())
+    assert scene.tick(0.25).pods
+
+
+@pytest.mark.parametrize("back", [0.5, 3600.0])
+def test_a_clock_that_is_set_back_does_not_prolong_a_pause(back: float) -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=2)).run()
+    scene.now = 5000.0
+    scene.fail("j-worker-0", 1).tick()
+    assert scene.job.status.phase is Phase.RESTARTING
+
+    scene.now -= back
+
+    assert scene.tick().pods

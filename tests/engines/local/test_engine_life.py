@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from regatta.api.errors import (
     PreflightFailed,
 )
 from regatta.api.job import Phase
+from regatta.controller.plan import Instant
 from regatta.engines.blocking import Blocking
+from regatta.engines.local.clock import SystemClock
 from regatta.engines.local.home import Home
 from tests.engines.local.jobs import (
     a_job,
@@ -99,6 +102,33 @@ def test_a_worker_that_exits_1_with_backoff_limit_2_is_tried_three_times(
     assert ended.status.restarts == 2
     assert ended.status.failure is not None
     assert ended.status.failure.message.strip() == "try"
+
+
+class SetClock(SystemClock):
+    """Somebody sets it while jobs run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_by = timedelta(0)
+
+    def now(self) -> Instant:
+        now = super().now()
+        return Instant(now.wall + self.set_by, now.awake)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_set_neither_ends_a_job_nor_keeps_it_waiting(
+    open_engine: OpenEngine, hours: int
+) -> None:
+    clock = SetClock()
+    engine = open_engine(clock=clock)
+    policy = {"backoffLimit": 3, "activeDeadlineSeconds": 600}
+    submit(engine, a_job("set", "exit 1", runPolicy=policy))
+    wait_for(engine, "set", Phase.RESTARTING)
+
+    clock.set_by = timedelta(hours=hours)
+
+    assert wait_for(engine, "set", Phase.FAILED).status.reason == "ReplicaFailed"
 
 
 def test_a_deadline_ends_a_job_that_runs_too_long(engine: Blocking) -> None:

@@ -11,11 +11,8 @@ from regatta.controller.plan import Event, Instant, Plan
 from regatta.controller.policies.attempts import effective_scope, new_attempt_of, new_attempt_of_all
 from regatta.controller.policies.failure import Fault, recent
 from regatta.controller.policies.removal import remove
-from regatta.controller.policies.timers import until_restart
+from regatta.controller.policies.timers import pause_before, until_restart
 from regatta.controller.summary import summarise
-
-#: Seconds; from the tenth failure on, doubling would go beyond it.
-LONGEST_PAUSE = 300.0
 
 
 def restart(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
@@ -52,11 +49,6 @@ def restart(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
         events=(_event(verdict, scope),),
         look_again=until_restart(after, now),
     )
-
-
-def pause_before(failures: int) -> float:
-    """1 s after the first failure, doubling: a program that always fails must not spin."""
-    return LONGEST_PAUSE if failures > 9 else 2.0 ** (failures - 1)
 
 
 def _message(verdict: Verdict, fault: Fault, job: Job) -> str:

@@ -13,6 +13,9 @@ from regatta.controller.world import Children
 #: A finished job stays so long whatever its time to live, for whoever waits to see its end.
 SEEN_SECONDS = 3.0
 
+#: Seconds; from the tenth failure on, doubling would go beyond it.
+LONGEST_PAUSE = 300.0
+
 
 def until_deadline(job: Job, now: Instant) -> float | None:
     """Seconds of run time left; waiting in a queue, suspension and machine sleep do not count."""
@@ -40,9 +43,16 @@ def until_expired(job: Job, now: Instant) -> float | None:
 
 
 def until_restart(job: Job, now: Instant) -> float | None:
+    """Never longer than the whole pause: if more seems to be left, a clock was set back, nobody
+    knows how much of it has passed, and once without it does no harm."""
     at = job.status.restart_at
     left = (at - now.wall).total_seconds() if at is not None else 0.0
-    return left if left > 0 else None
+    return left if 0 < left <= pause_before(job.status.restarts) else None
+
+
+def pause_before(failures: int) -> float:
+    """1 s after the first failure, doubling: a program that always fails must not spin."""
+    return LONGEST_PAUSE if failures > 9 else 2.0 ** (failures - 1)
 
 
 def soonest(*seconds: float | None) -> float | None:

@@ -1,8 +1,13 @@
-"""Refused creates: how long they pause, and how often that is told."""
+"""Refused creates: how long they pause, and how often that is told. Since when pods go."""
 
 from __future__ import annotations
 
-from regatta.engines.kubernetes.operator.job_memory import Note, Refusals
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from regatta.controller.plan import Instant
+from regatta.engines.kubernetes.operator.job_memory import FirstSeen, Note, Refusals
 
 
 def full(pod: str, used: int) -> Note:
@@ -28,3 +33,26 @@ def test_one_event_for_each_thing_said_however_many_pods_it_is_said_of() -> None
     assert refusals.refused(full("job-worker-7", 9), now=1.0) is None
     other = Note("CreateRefused", "admission webhook denied the request")
     assert refusals.refused(other, now=2.0) is not None
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("jump", [timedelta(0), timedelta(hours=1), timedelta(hours=-1)])
+def test_a_clock_that_is_set_makes_no_pod_leave_for_longer(jump: timedelta) -> None:
+    leaving = FirstSeen()
+    leaving.of(["a"], Instant(NOON, 100.0))
+    later = NOON + timedelta(seconds=10) + jump
+
+    assert leaving.of(["a", "b"], Instant(later, 110.0)) == {
+        "a": later - timedelta(seconds=10),
+        "b": later,
+    }
+
+
+def test_a_pod_that_is_gone_is_forgotten() -> None:
+    leaving = FirstSeen()
+    leaving.of(["a"], Instant(NOON, 100.0))
+    assert leaving.of([], Instant(NOON, 110.0)) == {}
+
+    assert leaving.of(["a"], Instant(NOON, 120.0)) == {"a": NOON}

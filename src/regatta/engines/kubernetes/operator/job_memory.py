@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 import msgspec
 
-from regatta.controller.plan import Event
+from regatta.controller.plan import Event, Instant
 from regatta.engines.kubernetes.api.models import Metadata
 from regatta.engines.kubernetes.operator.expectations import Expectations
 
@@ -65,16 +66,30 @@ class Stranger(msgspec.Struct, frozen=True):
     seen_at: float
 
 
+class FirstSeen:
+    """Since when something has been true of pods, by their uids."""
+
+    def __init__(self) -> None:
+        self._awake: dict[str, float] = {}
+
+    def of(self, uids: Iterable[str], now: Instant) -> dict[str, datetime]:
+        """By the wall clock as it stands now: one that was set meanwhile must not make a pod look
+        as if its node were lost. Whoever is not among the uids is forgotten."""
+        self._awake = {uid: self._awake.get(uid, now.awake) for uid in uids}
+        return {
+            uid: now.wall - timedelta(seconds=now.awake - seen) for uid, seen in self._awake.items()
+        }
+
+
 class JobMemory:
     def __init__(self, uid: str) -> None:
         self.uid = uid
         self.expectations = Expectations()
         self.refusals = Refusals()
         self.strangers: dict[str, Stranger] = {}
-        #: By uid, when a pod was first seen to be on its way out.
-        self.leaving: dict[str, datetime] = {}
-        #: By uid, when a node was first seen to hold a pod back.
-        self.held: dict[str, datetime] = {}
+        #: Pods on their way out, and pods that a node holds back.
+        self.leaving = FirstSeen()
+        self.held = FirstSeen()
         #: ConfigMaps that held pods name: whether each exists, and when that was looked up.
         self.config_maps: dict[str, tuple[bool, float]] = {}
         #: None until it was looked up; only jobs of the former operator have one.

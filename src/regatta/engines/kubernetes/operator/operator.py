@@ -34,6 +34,7 @@ from regatta.engines.kubernetes.operator.job_reader import JobReader
 from regatta.engines.kubernetes.operator.leader import LeaderElector, LeaderSettings
 from regatta.engines.kubernetes.operator.metrics import Metrics
 from regatta.engines.kubernetes.operator.reconciler import Reconciler
+from regatta.engines.kubernetes.operator.steady_clock import SteadyClock
 from regatta.engines.kubernetes.operator.workqueue import QueueClosed, QueueSettings, WorkQueue
 
 #: The former operator's: so that the two never work side by side.
@@ -79,6 +80,7 @@ class Operator:
         self.metrics = Metrics()
         self.identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:12]}"
         self._access = access
+        self._clock = SteadyClock()
         self._caches: Caches | None = None
         #: When each look that is under way began.
         self._begun: dict[str, float] = {}
@@ -140,7 +142,12 @@ class Operator:
         applier = Applier(
             client, caches, events, self.metrics, clock=clock, init_image=settings.init_image
         )
-        reconciler = Reconciler(client, caches, reader, applier, names_only=names_only, clock=clock)
+        reconciler = Reconciler(
+            *(client, caches, reader, applier),
+            names_only=names_only,
+            clock=clock,
+            now=self._clock.now,
+        )
         queue: WorkQueue[str] = WorkQueue(settings.queue, observer=self.metrics)
 
         def changed(key: str) -> None:

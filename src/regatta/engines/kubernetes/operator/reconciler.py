@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -42,10 +41,6 @@ REST = 4.0
 SHORTEST_REST = 0.02
 
 
-def wall_clock() -> datetime:
-    return datetime.now(UTC)
-
-
 class Reconciler:
     def __init__(
         self,
@@ -56,14 +51,14 @@ class Reconciler:
         *,
         names_only: bool = False,
         clock: Callable[[], float],
-        wall: Callable[[], datetime] = wall_clock,
+        now: Callable[[], Instant],
     ) -> None:
         self._client = client
         self._caches = caches
         self._reader = reader
         self._applier = applier
         self._clock = clock
-        self._wall = wall
+        self._now = now
         self._names_only = names_only
         self._memories: dict[str, JobMemory] = {}
 
@@ -93,8 +88,8 @@ class Reconciler:
         job = replace(reading.job, status=as_the_brain_left_it(stored))
         found = await self._find(job, memory)
         now = self._now()
-        memory.leaving = found.leaving = _leaving(found, memory, now.wall)
-        memory.held = found.held = _held(found, memory, now.wall)
+        found.leaving = memory.leaving.of(_leaving(found), now)
+        found.held = memory.held.of((p.metadata.uid for p in found.pods if is_held(p)), now)
         seen = children(job, found)
         if await self._look_up(job, memory, config_maps_in_doubt(job, seen, now)):
             return 0.0  # the caches have moved on meanwhile
@@ -104,11 +99,6 @@ class Reconciler:
             return None
         told = job.status.revision in seen.environments
         return await self._applier.apply(document, job, stored, plan, memory, now, told=told)
-
-    def _now(self) -> Instant:
-        """On a cluster nobody closes a lid: both clocks are the wall's, and survive us."""
-        wall = self._wall()
-        return Instant(wall, wall.timestamp())
 
     def _memory(self, key: str, document: JobDocument) -> JobMemory:
         memory = self._memories.get(key)
@@ -216,12 +206,6 @@ class Reconciler:
 _NOTHING = Plan()
 
 
-def _held(found: Found, memory: JobMemory, now: datetime) -> dict[str, datetime]:
-    uids = [pod.metadata.uid for pod in found.pods if is_held(pod)]
-    return {uid: memory.held.get(uid, now) for uid in uids}
-
-
-def _leaving(found: Found, memory: JobMemory, now: datetime) -> dict[str, datetime]:
+def _leaving(found: Found) -> list[str]:
     going = (*(pod.metadata for pod in found.pods), *found.others)
-    uids = [metadata.uid for metadata in going if metadata.deletion_timestamp is not None]
-    return {uid: memory.leaving.get(uid, now) for uid in uids}
+    return [metadata.uid for metadata in going if metadata.deletion_timestamp is not None]
