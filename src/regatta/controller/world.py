@@ -26,6 +26,11 @@ class PodPhase(StrEnum):
         return self in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
+#: The reason of an end for which an init container is to blame; the message begins with its name,
+#: up to a colon.
+INIT_ERROR = "Init:Error"
+
+
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
     #: None where no process ever ended: a lost supervisor, a lost node.
     code: int | None

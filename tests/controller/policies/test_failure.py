@@ -18,6 +18,10 @@ BLAME = {
         {"j-worker-0": (134, 3.0), "j-worker-1": (1, 5.0)},
         "j-worker-1",
     ),
+    "however much earlier that was": (
+        {"j-worker-0": (134, 1.0), "j-worker-1": (1, 9.0)},
+        "j-worker-1",
+    ),
     "a launcher's 250 is a consequence": (
         {"j-worker-0": (250, 1.0), "j-worker-1": (3, 2.0)},
         "j-worker-1",
@@ -262,6 +266,10 @@ WORDS: dict[str, tuple[Failure, str]] = {
     "a reason of its own": (
         said(exit_code=137, reason="OOMKilled"),
         "p exited with code 137 (signal 9), OOMKilled",
+    ),
+    "an init container": (
+        said(exit_code=137, reason="Init:Error", message="init container fetch failed: no: data"),
+        "p exited with code 137 (signal 9): init container fetch failed",
     ),
     "128 is no signal": (said(exit_code=128), "p exited with code 128"),
     "129 is one": (said(exit_code=129), "p exited with code 129 (signal 1)"),

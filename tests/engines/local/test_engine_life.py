@@ -104,6 +104,49 @@ def test_a_worker_that_exits_1_with_backoff_limit_2_is_tried_three_times(
     assert ended.status.failure.message.strip() == "try"
 
 
+def test_nothing_is_said_to_run_while_an_init_container_waits_to_be_tried_again(
+    engine: Blocking,
+) -> None:
+    init = {"name": "fetch", "image": "unused", "command": ["sh", "-c", "exit 4"]}
+    role = a_role("echo never", initContainers=[init], restartPolicy="OnFailure")
+    job = a_job("init") | {"spec": {"worker": role}}
+    submit(engine, job)
+
+    def told() -> bool:
+        return "CrashLoopBackOff" in engine.get("default", "init").status.message
+
+    eventually(told, "the pause")
+    status = engine.get("default", "init").status
+    assert (status.phase, status.worker and status.worker.ready) == (Phase.STARTING, "0/1")
+    why = "init-worker-0: Init:CrashLoopBackOff: init container fetch: exit code 4, restart 2 at "
+    assert status.message.startswith(why)
+    (pod,) = pods_of(engine, "init")
+    assert (pod.phase, pod.reason, pod.restarts) == ("Starting", "Init:CrashLoopBackOff", 2)
+    assert f"init-worker-0: {pod.reason}: {pod.message}" == status.message
+
+
+def test_a_replica_that_waits_to_start_again_in_place_does_not_run(
+    engine: Blocking, tmp_path: Path
+) -> None:
+    """And runs again after its pause, and then waits for nothing."""
+    script = f"echo x >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) -gt 2 ] && exec sleep 600"
+    submit(engine, a_job("place", f"{script}; exit 7", restartPolicy="OnFailure"))
+
+    def pauses() -> bool:
+        return "CrashLoopBackOff" in engine.get("default", "place").status.message
+
+    eventually(pauses, "the pause")
+    status = engine.get("default", "place").status
+    assert (status.phase, status.worker and status.worker.ready) == (Phase.STARTING, "0/1")
+    assert "place-worker-0: CrashLoopBackOff: exit code 7, restart 2 at " in status.message
+
+    eventually(lambda: engine.get("default", "place").status.phase is Phase.RUNNING, "a third try")
+    status = engine.get("default", "place").status
+    assert (status.worker and status.worker.ready, status.message) == ("1/1", "")
+    (pod,) = pods_of(engine, "place")
+    assert (pod.phase, pod.reason, pod.message, pod.restarts) == ("Running", "", "", 2)
+
+
 class SetClock(SystemClock):
     """Somebody sets it while jobs run."""
 

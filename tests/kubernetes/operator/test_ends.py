@@ -71,7 +71,7 @@ def test_an_init_container_that_fails_is_named_with_its_exit_code_and_last_words
     }
     jobs.api.patch(f"{jobs.core}/pods/job-worker-0/status", {"status": failed})
     status = jobs.wait_for_phase("job", "Failed")
-    assert "job-worker-0 exited with code 3" in status["message"]
+    assert status["message"] == "job-worker-0 exited with code 3: init container fetch failed"
     assert status["failure"]["message"] == "init container fetch failed: no such bucket"
 
 

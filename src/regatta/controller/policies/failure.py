@@ -18,7 +18,7 @@ from regatta.api.job import HUNG, Failure, Job
 from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.completion import tolerated
-from regatta.controller.world import Exit
+from regatta.controller.world import INIT_ERROR, Exit
 
 #: How a replica ends when its peer is gone: abort, segmentation fault, SIGTERM, the launcher's 250.
 CONSEQUENCES = frozenset({134, 139, 143, 250})
@@ -143,6 +143,8 @@ def in_words(failure: Failure) -> str:
     how = f"exited with code {failure.exit_code}"
     if failure.exit_code > 128:
         how += f" (signal {failure.exit_code - 128})"
-    if failure.reason not in ("", "Error"):
+    if failure.reason == INIT_ERROR:
+        how += f": {failure.message.partition(':')[0]}"
+    elif failure.reason not in ("", "Error"):
         how += f", {failure.reason}"
     return f"{failure.pod} {how}"

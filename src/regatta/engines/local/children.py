@@ -42,13 +42,21 @@ def observe_pod(pod: PodRecord, queue_says: str) -> Pod:
         phase=pod.phase,
         scheduled=pod.bound,
         host=pod.address or None,
-        waiting="" if pod.bound or pod.over else queue_says,
+        waiting=_waiting(pod, queue_says),
         exit=exit_of(pod),
         disruption=pod.disruption,
         stopping=pod.stopping,
         deleting=pod.deleting,
         waits_for_environment=pod.bound and pod.run == 0 and not pod.over,
     )
+
+
+def _waiting(pod: PodRecord, queue_says: str) -> str:
+    if pod.over:
+        return ""
+    if not pod.bound:
+        return queue_says
+    return f"{pod.name}: {pod.reason}: {pod.message}" if pod.reason else ""
 
 
 def exit_of(pod: PodRecord) -> Exit | None:

@@ -329,9 +329,8 @@ class Loop:
             ended.append(pod.uid)
             self._ended_runs.append(folder)
         else:
-            started = state.phase is RunPhase.RUNNING and not state.in_init
-            phase = PodPhase.RUNNING if started else PodPhase.STARTING
-            tx.set_started(pod.uid, phase, state.started_at, state.restarts)
+            phase = PodPhase.RUNNING if state.phase is RunPhase.RUNNING else PodPhase.STARTING
+            tx.set_started(pod.uid, phase, state.started_at, state.restarts, state.waiting)
         return {pod.job_uid}
 
     def _reserve_anew(self, tx: Transaction, pod: PodRecord) -> None:

@@ -33,7 +33,7 @@ def pod_view(
         restarts=max(pod.restarts, state.restarts if state else 0),
         exit_code=pod.exit_code,
         reason=pod.reason,
-        message=pod.message or (state.waiting if state else "") or waiting,
+        message=pod.message or waiting,
         created_at=pod.created_at,
         started_at=pod.started_at,
         finished_at=pod.finished_at,

@@ -135,7 +135,7 @@ def test_an_init_container_that_failed_is_how_the_replica_ended(
     ended = podstate.exit_of(pod, podstate.phase_of(pod))
 
     assert ended is not None
-    assert (ended.code, ended.reason, ended.message) == (3, "Error", message), what
+    assert (ended.code, ended.reason, ended.message) == (3, "Init:Error", message), what
     assert ended.finished_at is not None
 
 
@@ -204,6 +204,31 @@ def test_a_pod_says_why_it_waits(what: str, waiting: dict[str, str], words: str)
     pod = a_pod({"phase": "Pending", "containerStatuses": [container(waiting=waiting)]})
     assert podstate.waiting_of(pod) == words, what
     assert podstate.waits_for_environment(pod, 1) is (what == "our own barrier")
+
+
+BACK_OFF = {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting container=fetch"}
+
+
+@pytest.mark.parametrize(
+    ("what", "state", "word", "words"),
+    [
+        ("it failed, and is tried again", {"terminated": terminated(4)}, "Init:Error",
+         "job-worker-0: Init:Error: init container fetch: exit code 4"),
+        ("it is tried again later", {"waiting": BACK_OFF}, "Init:CrashLoopBackOff",
+         "job-worker-0: Init:CrashLoopBackOff: back-off 10s restarting container=fetch"),
+        ("it succeeded", {"terminated": terminated(0)}, "", ""),
+        ("it runs", RUNS, "", ""),
+        ("it is on its way", {"waiting": {"reason": "PodInitializing"}}, "", ""),
+    ],
+)  # fmt: skip
+def test_a_pod_waits_for_its_init_container(
+    what: str, state: dict[str, Any], word: str, words: str
+) -> None:
+    waits = container(waiting={"reason": "PodInitializing"})
+    init = [container("unpack", terminated=terminated(0)), container("fetch", **state)]
+    status = {"phase": "Pending", "initContainerStatuses": init, "containerStatuses": [waits]}
+    pod = a_pod(status, restartPolicy="OnFailure")
+    assert (podstate.init_trouble(pod), podstate.waiting_of(pod)) == (word, words), what
 
 
 def test_a_scheduler_that_finds_no_place_is_quoted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -196,8 +197,8 @@ def test_init_processes_run_in_order_before_the_rest(pod: Pod) -> None:
 def test_a_failing_init_process_is_named_and_nothing_else_runs(pod: Pod) -> None:
     state = pod.play(shell("echo main"), init=(shell("echo no data; exit 4", name="fetch"),))
     assert state.exit is not None
-    assert (state.exit.code, state.exit.reason) == (4, "InitFailed")
-    assert state.exit.message == "init container fetch: no data"
+    assert (state.exit.code, state.exit.reason) == (4, "Init:Error")
+    assert state.exit.message == "init container fetch failed: no data"
     assert pod.texts() == ["[fetch] no data"]
 
 
@@ -271,13 +272,28 @@ def test_init_processes_are_not_run_again_by_a_restart(pod: Pod, tmp_path: Path)
 def test_a_replica_that_waits_to_restart_says_so_and_can_be_stopped(pod: Pod) -> None:
     an_hour = BackOff(base_seconds=3600.0, limit_seconds=3600.0)
     pod.start(shell("exit 1"), restart_policy="Always", back_off=an_hour)
-    waiting = eventually(lambda: s if "in 3600 s" in (s := pod.state()).waiting else None)
-    assert waiting.restarts == 2
-    assert waiting.waiting == "CrashLoopBackOff: exit code 1, restart 2 in 3600 s"
+    waiting = eventually(lambda: s if (s := pod.state()).waiting else None)
+    assert (waiting.phase, waiting.restarts, waiting.pid) == (RunPhase.STARTING, 2, None)
+    why, at = waiting.waiting.rsplit(" at ", 1)
+    assert why == "CrashLoopBackOff: exit code 1, restart 2"
+    assert re.fullmatch(r"\d\d:\d\d:\d\d UTC", at)
     pod.runtime.stop(pod.run, 30)
     state = pod.ended()
     assert state.exit is not None
     assert (state.stopped, state.exit.code) == (True, 1)
+
+
+def test_an_init_process_that_waits_to_restart_is_named_and_nothing_runs(pod: Pod) -> None:
+    an_hour = BackOff(base_seconds=3600.0, limit_seconds=3600.0)
+    failing = shell("exit 4", name="fetch")
+    pod.start(shell("echo main"), init=(failing,), restart_policy="OnFailure", back_off=an_hour)
+    waiting = eventually(lambda: s if (s := pod.state()).waiting else None)
+    assert (waiting.phase, waiting.in_init, waiting.pid) == (RunPhase.STARTING, True, None)
+    why = "Init:CrashLoopBackOff: init container fetch: exit code 4, restart 2 at "
+    assert waiting.waiting.startswith(why)
+    assert [line.text for line in pod.lines() if line.stream == "stdout"] == []
+    pod.runtime.stop(pod.run, 30)
+    assert pod.ended().stopped
 
 
 def test_the_supervisor_ignores_what_a_terminal_sends(pod: Pod, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def pod_view(job: Job, pod: models.Pod) -> PodView:
         ports=ports_of_replica(job, seen.role, seen.index),
         restarts=main.restart_count if main else 0,
         exit_code=ended.code if ended else None,
-        reason=_reason(seen.stopping, ended.reason if ended else "", state),
+        reason=_reason(seen.stopping, ended.reason if ended else "", pod, state),
         message=(ended.message if ended else "") or seen.waiting,
         created_at=pod.metadata.creation_timestamp,
         started_at=started.started_at if started else None,
@@ -114,10 +114,10 @@ def _removed(
     )
 
 
-def _reason(stopped: bool, why: str, state: models.ContainerState) -> str:
+def _reason(stopped: bool, why: str, pod: models.Pod, state: models.ContainerState) -> str:
     if stopped and why:
         return "Stopped"
-    return why or (state.waiting.reason if state.waiting else "")
+    return why or podstate.init_trouble(pod) or (state.waiting.reason if state.waiting else "")
 
 
 def ports_of_replica(job: Job, role: str, index: int) -> tuple[int, int] | None:

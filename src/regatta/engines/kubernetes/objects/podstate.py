@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from regatta.controller.world import Exit, PodPhase
+from regatta.controller.world import INIT_ERROR, Exit, PodPhase
 from regatta.engines.kubernetes.api.models import ContainerStatus, Pod, Terminated
 from regatta.engines.kubernetes.objects.annotations import RELEASED, STOPPED
 
@@ -130,11 +130,29 @@ def waiting_of(pod: Pod) -> str:
                 return ""  # the member that does not fit says why its gang waits
             return _named(pod, condition.message or condition.reason)
         return ""
-    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+    for status in pod.status.init_container_statuses:
+        if why := _trouble(status):
+            return _named(pod, f"Init:{why}")
+    for status in pod.status.container_statuses:
         held = status.state.waiting
         if held is None or held.reason in _ON_ITS_WAY or _is_barrier(pod, status):
             continue
         return _named(pod, f"{held.reason}: {held.message}".rstrip(": "))
+    return ""
+
+
+def init_trouble(pod: Pod) -> str:
+    """One word of why an init container does not get on, as kubectl has it; empty if all do."""
+    troubles = filter(None, map(_trouble, pod.status.init_container_statuses))
+    return next((f"Init:{why.partition(':')[0]}" for why in troubles), "")
+
+
+def _trouble(status: ContainerStatus) -> str:
+    held, ended = status.state.waiting, status.state.terminated
+    if held is not None and held.reason not in _ON_ITS_WAY:
+        return f"{held.reason}: {held.message}".rstrip(": ")
+    if ended is not None and ended.exit_code != 0:  # and it is tried again, or its pod had failed
+        return f"Error: init container {status.name}: exit code {ended.exit_code}"
     return ""
 
 
@@ -163,7 +181,7 @@ def _failed_before_it(pod: Pod) -> Terminated | None:
         if ended is not None and ended.exit_code != 0:
             which = f"init container {status.name} failed"
             said = f": {_cut(ended.message, len(which) + 2)}" if ended.message else ""
-            return replace(ended, message=which + said)
+            return replace(ended, message=which + said, reason=INIT_ERROR)
     return None
 
 

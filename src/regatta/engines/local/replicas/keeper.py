@@ -47,7 +47,9 @@ class Watched(msgspec.Struct):
 
     @property
     def starting(self) -> bool:
-        return self.told is None or self.told.phase is not RunPhase.RUNNING
+        """It may run any moment. One that pauses before it is tried again does not."""
+        told = self.told
+        return told is None or (told.phase is not RunPhase.RUNNING and not told.waiting)
 
 
 class Processes:

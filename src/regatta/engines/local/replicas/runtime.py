@@ -65,7 +65,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     #: In-place restarts so far.
     restarts: int = 0
-    #: While it waits to be restarted in place: `CrashLoopBackOff: ...`.
+    #: While it waits to be restarted in place: `CrashLoopBackOff: ...`, perhaps with `Init:` before.
     waiting: str = ""
     #: EXITED: what happened. LOST: code None, reason SupervisorLost or MachineRestarted.
     exit: Exit | None = None
@@ -290,7 +290,7 @@ def _living(folder: Path) -> RunState:
     except (OSError, msgspec.DecodeError):
         return RunState(phase=RunPhase.STARTING)
     return RunState(
-        phase=RunPhase.STARTING if state.in_init else RunPhase.RUNNING,
+        phase=RunPhase.STARTING if state.in_init or state.waiting else RunPhase.RUNNING,
         supervisor=state.pid,
         pid=state.child,
         in_init=state.in_init,

@@ -70,6 +70,7 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     deleting: bool = False
     gone: bool = False
     exit_code: int | None = None
+    #: How it ended; before that, why nothing of it runs just now.
     reason: str = ""
     message: str = ""
     disruption: str = ""

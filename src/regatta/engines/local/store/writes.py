@@ -187,15 +187,24 @@ class Transaction(Queries):
         self._change("UPDATE pods SET run = 1, phase = 'Starting' WHERE uid = ?", pod_uid)
 
     def set_started(
-        self, pod_uid: str, phase: PodPhase, started_at: datetime | None, restarts: int
+        self,
+        pod_uid: str,
+        phase: PodPhase,
+        started_at: datetime | None,
+        restarts: int,
+        waiting: str = "",
     ) -> None:
+        """`waiting`: why nothing of it runs just now, as `Reason: more`."""
+        reason, _, message = waiting.partition(": ")
         self._change(
-            "UPDATE pods SET phase = ?1, started_at = ?2, restarts = ?3 "
-            "WHERE uid = ?4 AND finished_at IS NULL "
-            "AND (phase <> ?1 OR started_at IS NOT ?2 OR restarts <> ?3)",
+            "UPDATE pods SET phase = ?1, started_at = ?2, restarts = ?3, reason = ?4, message = ?5 "
+            "WHERE uid = ?6 AND finished_at IS NULL AND (phase <> ?1 OR started_at IS NOT ?2 "
+            "OR restarts <> ?3 OR reason <> ?4 OR message <> ?5)",
             phase.value,
             started_at.isoformat() if started_at else None,
             restarts,
+            reason,
+            message,
             pod_uid,
         )
 

@@ -99,10 +99,9 @@ class Life:
             if code == 0:
                 return
             if self._spec["restart_policy"] == "Never":
-                raise Ended(
-                    code, "InitFailed", f"init container {process['name']}: {self._words()}"
-                )
-            self._back_off(code, 0.0)
+                which = f"init container {process['name']} failed"
+                raise Ended(code, "Init:Error", f"{which}: {self._words()}".rstrip(": "))
+            self._back_off(code, 0.0, process["name"])
 
     def _train(self) -> None:
         while True:
@@ -137,8 +136,9 @@ class Life:
             raise Ended(code, self._stop_reason, self._words())
         return code
 
-    def _back_off(self, code: int, ran: float) -> None:
-        """Wait as the kubelet does: not at all at first, then twice as long each time."""
+    def _back_off(self, code: int, ran: float, init: str = "") -> None:
+        """Wait as the kubelet does: not at all at first, then twice as long each time. `init`: the
+        init container for which the others wait."""
         back_off = self._spec["back_off"]
         if ran >= back_off["reset_seconds"]:
             self._waits = 0
@@ -148,10 +148,12 @@ class Life:
             pause = min(back_off["base_seconds"] * 2 ** min(self._waits - 1, 30), longest)
         self._waits += 1
         self._restarts += 1
-        self._pump.remark(f"exit code {code}; restart {self._restarts} in {pause:g} s")
-        self._write_state(
-            waiting=f"CrashLoopBackOff: exit code {code}, restart {self._restarts} in {pause:g} s"
-        )
+        who = f"init container {init}: " if init else ""
+        self._pump.remark(f"{who}exit code {code}; restart {self._restarts} in {pause:g} s")
+        if pause:
+            at = time.strftime("%H:%M:%S UTC", time.gmtime(time.time() + pause))
+            why = f"CrashLoopBackOff: {who}exit code {code}, restart {self._restarts} at {at}"
+            self._write_state(in_init=bool(init), waiting=f"Init:{why}" if init else why)
         deadline = time.monotonic() + pause
         while (left := deadline - time.monotonic()) > 0:
             self._pipes.wait(left)
