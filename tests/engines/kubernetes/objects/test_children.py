@@ -17,7 +17,7 @@ from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.objects.children import Found, children
 from regatta.engines.kubernetes.objects.hostports import ports_of
 from regatta.engines.kubernetes.operator.peers import with_waiting
-from regatta.engines.kubernetes.operator.steady_clock import wall_clock
+from regatta.engines.kubernetes.operator.reconciler import wall_clock
 
 JOB_LABELS = {"paddle-res-type": "worker"}
 A_JOB = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "name": "job"}

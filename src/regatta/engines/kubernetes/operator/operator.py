@@ -33,8 +33,7 @@ from regatta.engines.kubernetes.operator.health import (
 from regatta.engines.kubernetes.operator.job_reader import JobReader
 from regatta.engines.kubernetes.operator.leader import LeaderElector, LeaderSettings
 from regatta.engines.kubernetes.operator.metrics import Metrics
-from regatta.engines.kubernetes.operator.reconciler import Reconciler
-from regatta.engines.kubernetes.operator.steady_clock import SteadyClock
+from regatta.engines.kubernetes.operator.reconciler import Reconciler, SteadyClock
 from regatta.engines.kubernetes.operator.workqueue import QueueClosed, QueueSettings, WorkQueue
 
 #: The former operator's: so that the two never work side by side.

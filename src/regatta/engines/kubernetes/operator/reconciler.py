@@ -6,7 +6,9 @@ Decides nothing about jobs. A pass that fails concerns that job alone: everybody
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -39,6 +41,31 @@ _log = logging.getLogger(__name__)
 REST = 4.0
 #: Nor ever sooner than this: pods that start together are then one look and not ten.
 SHORTEST_REST = 0.02
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class SteadyClock:
+    """What a person who sets a node's clock does not change.
+
+    Deadlines are counted by `awake`, which begins at the wall's time, so that another operator can
+    go on with what this one wrote, and then goes as steadily as the machine does. A clock that is
+    set while no operator runs is taken for time that has passed: nobody was there to know better.
+    """
+
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], datetime] = wall_clock,
+    ) -> None:
+        self._monotonic = monotonic
+        self._wall = wall
+        self._began = wall().timestamp() - monotonic()
+
+    def now(self) -> Instant:
+        return Instant(self._wall(), self._began + self._monotonic())
 
 
 class Reconciler:

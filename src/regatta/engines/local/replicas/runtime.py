@@ -65,7 +65,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     #: In-place restarts so far.
     restarts: int = 0
-    #: While it waits to be restarted in place: `CrashLoopBackOff: ...`, perhaps with `Init:` before.
+    #: While it waits to be restarted in place: `CrashLoopBackOff: ...`, after `Init:` perhaps.
     waiting: str = ""
     #: EXITED: what happened. LOST: code None, reason SupervisorLost or MachineRestarted.
     exit: Exit | None = None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from regatta.api.job import JobStatus
 from regatta.controller.policies.timers import until_deadline
-from regatta.engines.kubernetes.operator.steady_clock import SteadyClock
+from regatta.engines.kubernetes.operator.reconciler import SteadyClock
 from tests.controller.builders import a_job
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
