@@ -147,6 +147,52 @@ def test_scaling_up_stops_nothing_until_the_new_size_is_admitted(
     )
 
 
+def test_growth_waits_in_line_behind_those_who_came_before_it(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    engine = open_engine(cpus=4)
+    submit(engine, a_job("grow", "exec sleep 600", replicas=2, cpu=1))
+    wait_for(engine, "grow", Phase.RUNNING)
+    submit(engine, a_job("other", "exec sleep 600", cpu=1))
+    wait_for(engine, "other", Phase.RUNNING)
+    submit(engine, a_job("head", "exec sleep 600", cpu=2))
+    assert "needs 2 CPUs, 1 of 4 free" in waiting_because(engine, "head")
+
+    engine.scale("default", "grow", "worker", 3)  # for which there is room
+
+    eventually(
+        lambda: "held back so that head" in engine.get("default", "grow").status.message,
+        "the growth's waiting",
+    )
+    phases = [pod.phase for pod in engine.pods("default", "grow") if pod.current]
+    assert phases == ["Running", "Running", "Pending"]
+    engine.stop("default", "other")
+    wait_for(engine, "head", Phase.RUNNING)
+    assert engine.get("default", "grow").status.phase is Phase.RUNNING
+    engine.stop("default", "head")
+    eventually(lambda: len(running(engine, "grow")) == 3, "the third worker")
+
+
+def test_one_that_is_scaled_while_it_waits_keeps_its_place(open_engine: OpenEngine) -> None:
+    engine = open_engine(cpus=2)
+    submit(engine, a_job("old", "exec sleep 600", cpu=2))
+    wait_for(engine, "old", Phase.RUNNING)
+    submit(engine, a_job("first", "exec sleep 600", cpu=1))
+    submit(engine, a_job("second", "exec sleep 600", cpu=1))
+    assert waiting_because(engine, "second").endswith("2nd in the queue")
+
+    engine.scale("default", "first", "worker", 2)
+
+    eventually(lambda: "needs 2 CPUs" in waiting_because(engine, "first"), "its new size")
+    assert waiting_because(engine, "first").endswith("next in the queue")
+    assert waiting_because(engine, "second").endswith("2nd in the queue")
+
+
+def running(engine: Blocking, name: str) -> list[str]:
+    pods = engine.pods("default", name)
+    return [pod.name for pod in pods if pod.current and pod.phase == "Running"]
+
+
 def a_diary(folder: Path, name: str) -> str:
     """A program that writes down when it begins and ends, which is not before it may."""
     wait = f"until [ -e {folder}/go ]; do sleep 0.02; done"
@@ -227,7 +273,8 @@ def test_servers_left_running_are_counted_until_stop_ends_them(open_engine: Open
     submit(engine, job)
     wait_for(engine, "left", Phase.COMPLETED)
     submit(engine, a_job("next", "true", cpu=1))
-    assert "0 of 2 free" in waiting_because(engine, "next")
+    why = "0 of 2 free, 2 held by what finished jobs left running (left); next in the queue"
+    assert why in waiting_because(engine, "next")
     assert engine.capacity().nodes[0].cpus_held == 2
     stopped = engine.stop("default", "left")
     assert stopped.status.phase is Phase.COMPLETED

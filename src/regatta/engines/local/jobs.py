@@ -255,6 +255,8 @@ class LocalJobs:
             if not reserve_places(tx, job.uid, places_needed(job)):
                 raise NotPossible(f"no ports are free for {replicas} replicas of {role} just now")
             tx.set_job(job)
+            if replicas > record.job.spec.roles()[role].replicas:
+                tx.ask_to_grow(job.uid)
 
         return self._change(namespace, name, change)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,8 +27,8 @@ def a_gang(uid: str, cpus: float = 0, gib: int = 0, gpus: int = 0, **more: int) 
     return Gang(uid=uid, name=uid, need=need, **more)
 
 
-def a_holder(uid: str, cpus: float = 0, **more: int) -> Holder:
-    return Holder(uid=uid, holds=Need(round(cpus * 1000), 0, more.pop("gpus", 0), 1), **more)
+def a_holder(uid: str, cpus: float = 0, gpus: int = 0, **more: Any) -> Holder:
+    return Holder(uid=uid, holds=Need(round(cpus * 1000), 0, gpus, 1), **more)
 
 
 def test_a_gang_that_fits_is_admitted() -> None:
@@ -109,6 +111,70 @@ def test_one_that_is_more_urgent_than_the_head_has_not_passed_it() -> None:
     queue = [a_gang("head", cpus=6, queued=3), a_gang("small", cpus=2, queued=6)]
 
     assert decide(MACHINE, holders, queue).admit == ("small",)
+
+
+def test_growth_stands_in_line_where_it_was_asked_for() -> None:
+    holders = [a_holder("old", cpus=5, queued=5, admitted=2)]
+    queue = [a_gang("old", cpus=6, queued=5), a_gang("head", cpus=4, queued=3)]
+
+    decision = decide(MACHINE, holders, queue)
+
+    assert decision.admit == ()
+    assert decision.waiting["old"] == (
+        "held back so that head, which is ahead of it, can start; 2nd in the queue"
+    )
+
+
+def test_growth_that_was_asked_for_earlier_goes_first() -> None:
+    holders = [a_holder("old", cpus=5, queued=3, admitted=2)]
+    queue = [a_gang("old", cpus=6, queued=3), a_gang("later", cpus=3, queued=5)]
+
+    assert decide(MACHINE, holders, queue).admit == ("old",)
+
+
+def test_growth_passes_the_head_where_all_of_it_fits_beside_it() -> None:
+    """What grows gives nothing back before it ends: not its growth alone counts."""
+    others = a_holder("other", cpus=3, queued=1, admitted=2)
+    head = a_gang("head", cpus=4, queued=4)
+    for size, admitted in ((4, ("old",)), (4.5, ())):
+        holder = a_holder("old", cpus=3, queued=5, admitted=3)
+        grown = a_gang("old", cpus=size, queued=5)
+        assert decide(MACHINE, [others, holder], [head, grown]).admit == admitted, size
+
+
+def test_what_grew_past_the_head_is_counted_once_when_it_grows_again() -> None:
+    holders = [
+        a_holder("other", cpus=4, queued=1, admitted=2),
+        a_holder("grown", cpus=1, queued=8, admitted=6),
+    ]
+    queue = [a_gang("head", cpus=6, queued=4), a_gang("grown", cpus=2, queued=8)]
+
+    assert decide(MACHINE, holders, queue).admit == ("grown",)
+
+
+def test_what_finished_jobs_hold_is_told_to_those_who_wait_for_it() -> None:
+    holders = [
+        a_holder("a", cpus=2, ended="served"),
+        a_holder("b", cpus=1, ended="also"),
+        a_holder("c", cpus=3),
+        a_holder("d", gpus=1, ended="elsewhere"),
+    ]
+
+    decision = decide(MACHINE, holders, [a_gang("x", cpus=4)])
+
+    assert decision.waiting["x"] == (
+        "needs 4 CPUs, 2 of 8 free, 3 held by what finished jobs left running (also, served); "
+        "next in the queue"
+    )
+
+
+@pytest.mark.parametrize(("jobs", "names"), [(3, "j0, j1, j2"), (4, "j0, j1, j2, ...")])
+def test_of_many_finished_jobs_the_first_are_named(jobs: int, names: str) -> None:
+    holders = [a_holder(str(n), cpus=2, ended=f"j{n}") for n in range(jobs)]
+
+    (why,) = decide(MACHINE, holders, [a_gang("x", cpus=4)]).waiting.values()
+
+    assert f"left running ({names}); " in why
 
 
 def test_what_is_overdrawn_stops_only_those_who_ask_for_it() -> None:

@@ -25,6 +25,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     queued: int
     admitted: int
+    #: It is over, and holds only what it left running.
+    ended: bool
     needs: dict[str, Need]
     #: Replicas per role it wants to run with; None when it wants to run nothing.
     wanted: dict[str, int] | None
@@ -68,6 +70,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
             priority=self.priority,
             queued=self.queued,
             admitted=self.admitted,
+            ended=self.name if self.ended else "",
         )
 
 
@@ -122,8 +125,9 @@ def entry_of(record: JobRecord, pods: Iterable[PodRecord], reserved: bool = True
         namespace=job.namespace,
         name=job.name,
         priority=priority_of(policy.priority_class if policy else ""),
-        queued=record.queued,
+        queued=record.in_line_since,
         admitted=record.admitted or 0,
+        ended=job.finished,
         needs=needs_of(job),
         wanted=size_wanted(job),
         shape=record.shape,

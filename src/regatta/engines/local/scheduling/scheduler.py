@@ -1,11 +1,13 @@
 """Which waiting gangs start now, and why the others wait. Pure: values in, values out.
 
 A gang is a whole job: all of its replicas are admitted together or none is, so two gangs can
-never hold half of the machine each. The queue is by priority, then by time of submission.
+never hold half of the machine each. The queue is by priority, then by time of submission; a job
+that runs and wants to grow stands where it asked to.
 
 A later gang may pass the head of the queue only when the head, everything that passed it, and the
 newcomer would fit the whole machine together: whatever passes can then never be what the head
-waits for, although nobody knows how long a job will run.
+waits for, although nobody knows how long a job will run. Of one that grows the whole counts: it
+gives nothing back before it ends.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Gang(msgspec.Struct, frozen=True, kw_only=True):
     #: All that it would hold once admitted.
     need: Need
     priority: int = 0
-    #: Its place in the one rising sequence of submissions and admissions.
+    #: Its place in the one rising sequence of submissions, wishes to grow, and admissions.
     queued: int = 0
 
     @property
@@ -75,6 +77,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     queued: int = 0
     #: When it was admitted, in the same sequence.
     admitted: int = 0
+    #: Its name, if it is over and has left something running.
+    ended: str = ""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -98,6 +102,7 @@ def decide(capacity: Need, holders: Iterable[Holder], queue: Iterable[Gang]) -> 
     admitted: list[str] = []
     waiting: dict[str, str] = {}
     head: Gang | None = None
+    passed: dict[str, Need] = {}
     beside_head = NOTHING  # the head and everything that passed it
     line = sorted(queue, key=lambda gang: gang.order)
     place = 0
@@ -105,19 +110,23 @@ def decide(capacity: Need, holders: Iterable[Holder], queue: Iterable[Gang]) -> 
         mine = held[gang.uid].holds if gang.uid in held else NOTHING
         more = growth(gang.need, mine)
         fits = more.fits(free)
-        passes = head is None or (beside_head + more).fits(capacity)
-        if fits and passes:
+        with_it = beside_head - passed.get(gang.uid, NOTHING) + gang.need
+        if fits and (head is None or with_it.fits(capacity)):
             admitted.append(gang.uid)
             free = free - more
             if head is not None:
-                beside_head = beside_head + more
+                beside_head = with_it
             continue
         place += 1
         if head is None:
             head = gang
-            passed = (h.holds for h in held.values() if h.uid != gang.uid and _passed(h, gang))
-            beside_head = gang.need + _sum(passed)
-        waiting[gang.uid] = _explain(more, free, capacity, place, None if fits is False else head)
+            others = (holder for holder in held.values() if holder.uid != gang.uid)
+            passed = {holder.uid: holder.holds for holder in others if _passed(holder, gang)}
+            beside_head = gang.need + _sum(passed.values())
+        if fits:
+            waiting[gang.uid] = _held_back(head, place)
+        else:
+            waiting[gang.uid] = _explain(more, free, capacity, place, held.values())
     return Decision(tuple(admitted), waiting)
 
 
@@ -171,16 +180,33 @@ def _passed(holder: Holder, head: Gang) -> bool:
     return holder.order > head.order and holder.admitted > head.queued
 
 
-def _explain(more: Need, free: Need, capacity: Need, place: int, ahead: Gang | None) -> str:
-    queue = "next in the queue" if place == 1 else f"{_ordinal(place)} in the queue"
-    if ahead is not None:
-        return f"held back so that {ahead.name}, which is ahead of it, can start; {queue}"
-    parts = [
-        f"needs {_amount(name, getattr(more, name))}, "
-        f"{_free(name, getattr(free, name), getattr(capacity, name))}"
-        for name in short_of(more, free)
-    ]
-    return "; ".join([*parts, queue])
+def _held_back(head: Gang, place: int) -> str:
+    return f"held back so that {head.name}, which is ahead of it, can start; {_in_line(place)}"
+
+
+def _explain(more: Need, free: Need, capacity: Need, place: int, holders: Iterable[Holder]) -> str:
+    ended = [holder for holder in holders if holder.ended]
+    parts = []
+    for name in short_of(more, free):
+        parts.append(
+            f"needs {_amount(name, getattr(more, name))}, "
+            f"{_free(name, getattr(free, name), getattr(capacity, name))}"
+        )
+        if left := [holder for holder in ended if getattr(holder.holds, name)]:
+            parts[-1] += f", {_still_held(name, left)}"
+    return "; ".join([*parts, _in_line(place)])
+
+
+def _still_held(name: str, holders: list[Holder]) -> str:
+    """What a person could free at once, and from whom."""
+    amount = sum(getattr(holder.holds, name) for holder in holders)
+    who = ", ".join(sorted(holder.ended for holder in holders)[:3])
+    who += ", ..." if len(holders) > 3 else ""
+    return f"{_number(name, amount)} held by what finished jobs left running ({who})"
+
+
+def _in_line(place: int) -> str:
+    return "next in the queue" if place == 1 else f"{_ordinal(place)} in the queue"
 
 
 def _free(name: str, free: int, of: int) -> str:

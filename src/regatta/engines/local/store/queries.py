@@ -194,6 +194,7 @@ def _job_record(row: sqlite3.Row) -> JobRecord:
         superseded=bool(row["superseded"]),
         queued=row["queued"],
         admitted=row["admitted"],
+        asked=row["asked"],
         shape=decode_shape(row["shape"]) if row["shape"] is not None else None,
         waiting=row["waiting"],
     )

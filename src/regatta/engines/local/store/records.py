@@ -40,6 +40,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     superseded: bool = False
     queued: int = 0
     admitted: int | None = None
+    #: When it last asked to be larger; all three count in one rising sequence.
+    asked: int = 0
     #: Replicas per role that the scheduler admitted; None while it has not.
     shape: dict[str, int] | None = None
     waiting: str = ""
@@ -47,6 +49,11 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def uid(self) -> str:
         return self.job.uid
+
+    @property
+    def in_line_since(self) -> int:
+        """Growth of a job that has been admitted waits like a job that came then."""
+        return self.queued if self.shape is None else max(self.queued, self.asked)
 
 
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):

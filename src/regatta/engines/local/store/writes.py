@@ -127,6 +127,9 @@ class Transaction(Queries):
             job_uid,
         )
 
+    def ask_to_grow(self, job_uid: str) -> None:
+        self._change("UPDATE jobs SET asked = ? WHERE uid = ?", self.next_in_sequence(), job_uid)
+
     def set_shape(self, job_uid: str, shape: dict[str, int] | None) -> None:
         """Hold less than before (or nothing) without going through the queue."""
         self._change(
