@@ -215,5 +215,9 @@ class ServerHangs(ServerUnreachable):
     """The server's process is there and says nothing. Only a person can end it."""
 
 
+class NoServerHere(ServerUnreachable):
+    """What a server is made of is not installed."""
+
+
 class UnusableFile(ServerUnreachable):
     """A file of the server's that this user cannot read or write."""

@@ -13,6 +13,7 @@ from regatta.api.errors import (
     JobNotFound,
     NeverFits,
     NoCluster,
+    NoServerHere,
     NotAllowed,
     NotInstalled,
     NotPossible,
@@ -121,7 +122,9 @@ def report(error: Stop | RegattaError) -> Report:
     if isinstance(error, Stop):
         return Report(error.code, error.message, hint=error.hint)
     code, hint = ENDINGS.get(error.code, Ending())
-    if isinstance(error, ServerHangs | UnusableFile):  # their own sentences say what to do
+    if isinstance(
+        error, ServerHangs | NoServerHere | UnusableFile
+    ):  # their own sentences say what to do
         hint = ""
     message = str(error)
     if isinstance(error, InvalidJob):  # whose message is its problems
