@@ -26,7 +26,9 @@ RUN pip install --no-cache-dir --no-deps /src \
 
 FROM ${BASE}
 COPY --from=build /opt/regatta /opt/regatta
-ENV PATH=/opt/regatta/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+# Whoever runs another verb in it means the cluster: the server of a machine is not in here.
+ENV PATH=/opt/regatta/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+    REGATTA_ENGINE=kubernetes
 USER 65532:65532
 ENTRYPOINT ["regatta", "operator"]
 CMD ["--leader-elect"]

@@ -30,8 +30,15 @@ StartPlane = Callable[..., ControlPlane]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on the one real node come first: one worker has them all, and none waits its turn."""
+    """Tests on the one real node come first: one worker has them all, and none waits its turn.
+
+    What a cluster takes is the machine's business: tests wait while it gets on (`patience`), and
+    this is the end of that.
+    """
     items.sort(key=lambda item: not _is_real(item))
+    for item in items:
+        if "kubernetes" in item.path.parts and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(1200))
 
 
 def _is_real(item: pytest.Item) -> bool:

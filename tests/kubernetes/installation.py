@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kubernetes.controlplane.access import Access
+from tests.patience import Patience
 
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "deploy/v1/crd.yaml"
@@ -28,10 +29,10 @@ def install(cluster: Access) -> None:
     cluster.kubectl("delete", "-f", str(CRD), "--ignore-not-found", "--timeout=60s")
     cluster.kubectl("create", *FILES)
     _wait_until_available(cluster)
-    deadline = time.monotonic() + 60
+    patience = Patience(60)
     # The API server answers 404 and then 429 for a moment after it has said yes.
     while (answer := cluster.api.raw("GET", ALL_JOBS))[0] != 200:
-        assert time.monotonic() < deadline, f"PaddleJobs are not served: {answer}"
+        assert not patience.over, f"PaddleJobs are not served: {answer}"
         time.sleep(0.1)
     cluster.wait_until_known("paddlejobs")
 

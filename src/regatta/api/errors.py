@@ -219,5 +219,9 @@ class ServerStopped(ServerUnreachable):
     """Somebody ended the server on purpose; whoever only follows a job does not start another."""
 
 
+class NoServerHere(ServerUnreachable):
+    """What a server is made of is not installed."""
+
+
 class UnusableFile(ServerUnreachable):
     """A file of the server's that this user cannot read or write."""

@@ -68,6 +68,15 @@ class Chosen(NamedTuple):
 
         return connect(server, start=start)
 
+    @property
+    def access(self) -> str:
+        """By which file or account a cluster is asked; nothing for a server."""
+        if self.engine != KUBERNETES:
+            return ""
+        from regatta.engines.kubernetes.engine.engine import cluster_access
+
+        return cluster_access(self.kubeconfig, self.context).how
+
     def hosted(self, home: Home) -> tuple[Path, Callable[[], Engine]]:
         """For a server: the folder of its own files, and the engine to serve, not yet open."""
         if self.engine == KUBERNETES:

@@ -13,6 +13,7 @@ from regatta.api.errors import (
     JobNotFound,
     NeverFits,
     NoCluster,
+    NoServerHere,
     NotAllowed,
     NotInstalled,
     NotPossible,
@@ -123,7 +124,7 @@ def report(error: Stop | RegattaError) -> Report:
         return Report(error.code, error.message, hint=error.hint)
     code, hint = ENDINGS.get(error.code, Ending())
     # Their own sentences say what to do.
-    if isinstance(error, ServerHangs | ServerStopped | UnusableFile):
+    if isinstance(error, ServerHangs | ServerStopped | NoServerHere | UnusableFile):
         hint = ""
     message = str(error)
     if isinstance(error, InvalidJob):  # whose message is its problems

@@ -14,20 +14,37 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from regatta.api.errors import ServerUnreachable
+from regatta.api.errors import NoServerHere, ServerUnreachable
 from regatta.daemon.find import answering, ask, is_older
 from regatta.daemon.server_files import Address, FileLock, ServerFiles, is_held
 from regatta.engines.local.home import home_root
 
 START_SECONDS = 30.0
+#: What a server imports beyond what any command does.
+PARTS = ("fastapi", "uvicorn", "psutil")
 _PAUSE = 0.02
 _STOP = "/regatta/v1/server/stop"
 
 T = TypeVar("T")
 
 
+def require_parts() -> None:
+    """What a server is made of. An image that is there for a cluster need not have it."""
+    from importlib.util import find_spec
+
+    missing = [part for part in PARTS if find_spec(part) is None]
+    if missing:
+        raise NoServerHere(
+            f"this installation cannot run a server of its own: {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not installed. Set REGATTA_ENGINE=kubernetes "
+            "to run jobs on a cluster, or REGATTA_SERVER to the address of a server; "
+            "`pip install regatta-train` installs what is missing."
+        )
+
+
 def start_server(files: ServerFiles) -> Address:
     """Starts a server and waits until it answers. Whoever comes second finds the first one's."""
+    require_parts()
     lock = FileLock(files.starting_lock)
     _within(START_SECONDS, lock.take, "another command is still starting the server", files)
     try:

@@ -211,7 +211,8 @@ def test_a_held_pod_is_looked_at_again() -> None:
     assert until_too_long((), LATE) is None
     assert until_too_long((free,), LATE) is None
     assert until_too_long((free, held()), at(5)) == PATIENCE_SECONDS - 5
-    assert until_too_long((held(),), LATE) == LOOK_AGAIN_SECONDS
+    assert until_too_long((held(),), at(PATIENCE_SECONDS - 0.5)) == 0.5
+    assert until_too_long((held(),), LATE) == LOOK_AGAIN_SECONDS == 30
     younger = replace(held(), held_since=at(15).wall)
     assert until_too_long((held(), younger), LATE) == PATIENCE_SECONDS - 5
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any
+
+from tests.patience import Patience
 
 
 def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
         async def bounded() -> None:
-            async with asyncio.timeout(240):
+            async with asyncio.timeout(900):
                 await test(*args, **kwargs)
 
         asyncio.run(bounded())
@@ -25,7 +26,7 @@ def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
 async def eventually(condition: Callable[[], object], seconds: float = 30.0) -> None:
     """Polls until it holds; the failure shows the condition's own line."""
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not condition():
-        assert time.monotonic() < deadline, inspect.getsource(condition).strip()
+        assert not patience.over, inspect.getsource(condition).strip()
         await asyncio.sleep(0.01)

@@ -16,6 +16,7 @@ from tests.kubernetes.controlplane.build import program
 from tests.kubernetes.controlplane.kubeconfig import User, write_kubeconfig
 from tests.kubernetes.controlplane.kwok import KwokNodes
 from tests.kubernetes.controlplane.processes import ClusterProblem
+from tests.patience import Patience
 
 
 class Access:
@@ -107,9 +108,9 @@ class Access:
     def wait_until_known(self, resource: str, deadline_seconds: float = 60) -> None:
         """Until kubectl finds the kind of a CRD that is new: it is served a moment earlier."""
         accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-        deadline = time.monotonic() + deadline_seconds
+        patience = Patience(deadline_seconds)
         while f'"resource":"{resource}"' not in self.api.raw("GET", "/apis", accept=accept)[1]:
-            if time.monotonic() > deadline:
+            if patience.over:
                 raise ClusterProblem(f"{resource} are not among the cluster's kinds")
             time.sleep(0.05)
 

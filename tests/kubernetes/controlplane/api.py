@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.patience import Patience
+
 _PATCHES = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class Refused(Exception):
@@ -47,6 +50,12 @@ class Api:
 
     def items(self, path: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.get(path)["items"]
+        return found
+
+    def metadata(self, path: str) -> list[dict[str, Any]]:
+        """The items of a list, each with nothing but its metadata."""
+        _, text = self.raw("GET", path, accept=_METADATA)
+        found: list[dict[str, Any]] = json.loads(text).get("items", [])
         return found
 
     def find(self, path: str) -> Any | None:
@@ -111,14 +120,18 @@ class Api:
         what: str,
         deadline_seconds: float = 60,
     ) -> Any:
-        """Poll an object (None while it is missing) until the condition holds; returns it."""
-        deadline = time.monotonic() + deadline_seconds
+        """Poll an object (None while it is missing) until the condition holds; returns it.
+
+        Given up when it has not changed for so many seconds.
+        """
+        seen: Any = None
+        patience = Patience(deadline_seconds, lambda: seen)
         while True:
             seen = self.find(path)
             if condition(seen):
                 return seen
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{path}: {what} not seen in {deadline_seconds} s; last: {seen}")
+            if patience.over:
+                raise TimeoutError(f"{path}: {what} not seen in {patience}; last: {seen}")
             time.sleep(0.05)
 
     def close(self) -> None:

@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tests.patience import Patience
+
 #: Not the shared generator: a test may seed that, in two workers alike.
 _dice = random.SystemRandom()
 
@@ -99,17 +101,18 @@ class Daemon:
     def wait_until(
         self, ready: Callable[[], bool], *, what: str, deadline_seconds: float = 120
     ) -> None:
-        """Poll until it is ready; a process that ends meanwhile, or the deadline, is an error."""
-        deadline = time.monotonic() + deadline_seconds
+        """Poll until it is ready; a process that ends meanwhile is an error, and so is one that
+        says nothing for so many seconds."""
+        patience = Patience(deadline_seconds, self.last_words)
         while not ready():
             if not self.alive:
                 raise ClusterProblem(
                     f"{self.name} ended before {what}. Its log, {self.log}, ends with:\n"
                     f"{self.last_words()}"
                 )
-            if time.monotonic() > deadline:
+            if patience.over:
                 raise ClusterProblem(
-                    f"{self.name}: no sign of {what} within {deadline_seconds:.0f} s. "
+                    f"{self.name}: no sign of {what} within {patience}. "
                     f"Its log, {self.log}, ends with:\n{self.last_words()}"
                 )
             time.sleep(0.05)

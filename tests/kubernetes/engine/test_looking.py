@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -201,7 +202,10 @@ def test_wait_for_what_is_not_there_and_for_what_goes(
 
 
 def test_version_names_the_clusters(regatta: ClusterRegatta) -> None:
-    assert regatta("version").out.splitlines()[1] == "cluster v1.36.3"
+    told = regatta("version").out.splitlines()[1:]
+    assert told[0] == "cluster v1.36.3"
+    assert re.fullmatch(r"access context \S+ of /\S+", told[1]), "and by which file it is asked"
+    assert f"access {json.loads(regatta('version', '-o', 'json').out)['access']}" == told[1]
 
 
 def test_looking_imports_nothing_heavy(regatta: ClusterRegatta) -> None:

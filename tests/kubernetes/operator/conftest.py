@@ -12,6 +12,7 @@ import pytest
 
 from tests.kubernetes.controlplane.plane import ControlPlane, wait_for_controllers
 from tests.kubernetes.operator.running import Jobs, RunningOperator
+from tests.patience import Patience
 
 CRD = Path(__file__).parents[3] / "deploy" / "v1" / "crd.yaml"
 _numbers = itertools.count(1)
@@ -23,10 +24,10 @@ def install_crd(plane: ControlPlane) -> None:
     if plane.api.find(path) is None:
         plane.kubectl("create", "-f", str(CRD))
     plane.api.wait_for(path, _is_established, what="Established")
-    deadline = time.monotonic() + 60
+    patience = Patience(60)
     # Its storage answers 429 for a moment after the API server has said yes.
     while plane.api.raw("GET", "/apis/batch.paddlepaddle.org/v1/paddlejobs")[0] != 200:
-        assert time.monotonic() < deadline, "PaddleJobs are not served"
+        assert not patience.over, "PaddleJobs are not served"
         time.sleep(0.1)
     plane.wait_until_known("paddlejobs")
 

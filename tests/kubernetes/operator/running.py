@@ -20,6 +20,7 @@ from regatta.engines.kubernetes.operator.operator import Operator, OperatorSetti
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.api import Api
 from tests.kubernetes.operator.builders import Document, JobBuilder
+from tests.patience import Patience
 
 REPOSITORY = Path(__file__).parents[3]
 QUICK_LEADER = LeaderSettings(lease_seconds=3.0, renew_seconds=2.0, retry_seconds=0.3)
@@ -148,19 +149,28 @@ class Jobs:
     def delete(self, name: str, **options: Any) -> None:
         self.api.delete(f"{self.path}/{name}", options or None)
 
+    def moves(self) -> object:
+        """What differs whenever a job or a pod of this namespace gets on."""
+        return [
+            (thing["metadata"]["uid"], thing["metadata"]["resourceVersion"])
+            for path in (self.path, f"{self.core}/pods")
+            for thing in self.api.metadata(path)
+        ]
+
     def wait(
         self, name: str, condition: Callable[[Document], bool], what: str, seconds: float = 60
     ) -> Document:
-        """The job's status once the condition holds for it."""
-        deadline = time.monotonic() + seconds
+        """The job's status once the condition holds for it; given up when nothing in the
+        namespace has moved for so many seconds."""
+        patience = Patience(seconds, self.moves)
         while True:
             found = self.api.find(f"{self.path}/{name}")
             status: Document = (found or {}).get("status", {})
             if found is not None and condition(status):
                 return status
-            if time.monotonic() > deadline:
+            if patience.over:
                 raise TimeoutError(
-                    f"{name}: {what} not seen in {seconds} s; status {status}; "
+                    f"{name}: {what} not seen in {patience}; status {status}; "
                     f"pods {[(p, q['status'].get('phase')) for p, q in self.pods(name).items()]}"
                 )
             time.sleep(0.05)
@@ -184,14 +194,15 @@ class Jobs:
     def wait_for_pods(
         self, name: str, condition: Callable[[dict[str, Document]], bool], what: str
     ) -> dict[str, Document]:
-        deadline = time.monotonic() + 60
+        patience = Patience(60, self.moves)
         while True:
             pods = self.pods(name)
             if condition(pods):
                 return pods
-            if time.monotonic() > deadline:
+            if patience.over:
                 raise TimeoutError(
-                    f"{name}: {what} not seen; pods {list(pods)}; status {self.status(name)}"
+                    f"{name}: {what} not seen in {patience}; pods {list(pods)}; "
+                    f"status {self.status(name)}"
                 )
             time.sleep(0.05)
 
@@ -219,14 +230,14 @@ class Jobs:
 
     def true_environment(self, name: str) -> dict[str, str]:
         """What the replicas of a running job read, once it names the workers that there are."""
-        deadline = time.monotonic() + 60
+        patience = Patience(60, self.moves)
         while True:
             status = self.wait_for_phase(name, "Running")
             data = self.wait_for_environment(name, status["revision"])
             workers = [p for n, p in self.pods(name).items() if "-worker-" in n]
             if data["PADDLE_TRAINERS"] == ",".join(p["status"].get("podIP", "") for p in workers):
                 return data
-            assert time.monotonic() < deadline, f"{name}: {data} is not where its workers are"
+            assert not patience.over, f"{name}: {data} is not where its workers are"
             time.sleep(0.05)
 
     def events(self, name: str) -> list[Document]:
@@ -238,12 +249,12 @@ class Jobs:
         ]
 
     def wait_for_event(self, name: str, reason: str) -> Document:
-        deadline = time.monotonic() + 30
+        patience = Patience(30, self.moves)
         while True:
             for event in self.events(name):
                 if event["reason"] == reason:
                     return event
-            if time.monotonic() > deadline:
+            if patience.over:
                 seen = [(e["reason"], e["message"]) for e in self.events(name)]
                 raise TimeoutError(f"{name}: no event {reason}; seen {seen}")
             time.sleep(0.05)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.kubernetes.operator.builders import a_job
 from tests.kubernetes.operator.running import Jobs, RunningOperator
+from tests.patience import Patience
 
 PODS = ["wide-ps-0", "wide-ps-1", "wide-worker-0", "wide-worker-1"]
 
@@ -64,12 +65,12 @@ def a_mesh(jobs: Jobs) -> Iterator[None]:
 
 def _until_injected(jobs: Jobs) -> None:
     pod = {"metadata": {"name": "trial"}, "spec": {"containers": [{"name": "x", "image": "y"}]}}
-    deadline = time.monotonic() + 60
+    patience = Patience(60)
     while True:
         trial = jobs.api.create(f"{jobs.core}/pods?dryRun=All", pod)
         if len(trial["spec"]["containers"]) == 2:
             return
-        assert time.monotonic() < deadline, "the policy never came into force"
+        assert not patience.over, "the policy never came into force"
         time.sleep(0.05)
 
 

@@ -11,12 +11,13 @@ from regatta.engines.kubernetes.operator.health import Address
 from tests.kubernetes.controlplane.processes import free_port
 from tests.kubernetes.operator.builders import a_job
 from tests.kubernetes.operator.running import Jobs, RunningOperator, operator_process
+from tests.patience import Patience
 
 
 def until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not condition():
-        assert time.monotonic() < deadline, f"{what}: not in {seconds} s"
+        assert not patience.over, f"{what}: not in {patience}"
         time.sleep(0.05)
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.kubernetes.controlplane.api import Refused
 from tests.kubernetes.operator.builders import a_job
 from tests.kubernetes.operator.running import Jobs, RunningOperator
+from tests.patience import Patience
 
 
 def quota(jobs: Jobs, pods: int) -> str:
@@ -142,9 +143,9 @@ def _goes_on_when_edited_into_something_wrong(jobs: Jobs) -> None:
 
 
 def _until_refused(jobs: Jobs, document: dict) -> None:
-    deadline = time.monotonic() + 60
+    patience = Patience(60)
     while jobs.api.raw("POST", f"{jobs.path}?dryRun=All", document)[0] == 201:
-        assert time.monotonic() < deadline, "the strict schema never came back into force"
+        assert not patience.over, "the strict schema never came back into force"
         time.sleep(0.05)
 
 

@@ -70,7 +70,7 @@ def _switch(name: str, *, help: str) -> Callable[[Any], Any]:
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
-    help="Else KUBECONFIG, else the pod's own account, else ~/.kube/config.",
+    help="Else KUBECONFIG, else ~/.kube/config, else the pod's own account.",
 )
 @click.option("--context", "context_name", metavar="NAME", help="Of the kubeconfig.")
 @click.option(

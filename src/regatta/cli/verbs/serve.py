@@ -23,6 +23,9 @@ def command(settings: Settings, host: str, port: int) -> Exit:
     Every request needs the token in the server.token file of the folder that it names.
     """
     from regatta.daemon.find import local_home
+    from regatta.daemon.start import require_parts
+
+    require_parts()
     from regatta.server.run import ALREADY_SERVED, serve
 
     folder, open_engine = settings.chosen.hosted(local_home())

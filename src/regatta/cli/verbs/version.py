@@ -20,12 +20,15 @@ from regatta.cli.show.output import dump, output_option
 @pass_settings
 def command(settings: Settings, output: str | None) -> Exit:
     """Print the versions of client and server, or of the cluster. Starts no server."""
-    far_end = settings.chosen.far_end
+    far_end, access = settings.chosen.far_end, settings.chosen.access
     version = _version(settings)
     if output:
-        print(dump({"client": __version__, far_end: version}, output))
+        known = {"client": __version__, far_end: version}
+        print(dump(known | ({"access": access} if access else {}), output))
     else:
         print(f"client {__version__}\n{far_end} {version or 'not running'}")
+        if access:
+            print(f"access {access}")
     return Exit.OK
 
 

@@ -232,7 +232,7 @@ def service_account(tmp_path: Path) -> Path:
 
 @in_a_loop
 async def test_inside_a_pod_its_own_account_is_used(service_account: Path) -> None:
-    inside = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    inside = {"KUBERNETES_SERVICE_HOST": "fd00::1", "HOME": "/nowhere"}
     access = load_access(environment=inside, service_account=service_account, fresh_seconds=0)
     assert (access.server, access.namespace) == ("https://[fd00::1]:443", "paddle-system")
     assert (await access.credentials.current()).headers[0][1] == "Bearer first"
@@ -240,12 +240,46 @@ async def test_inside_a_pod_its_own_account_is_used(service_account: Path) -> No
     assert (await access.credentials.current()).headers[0][1] == "Bearer second"
 
 
-def test_a_named_kubeconfig_wins_over_the_pods_account(
-    tmp_path: Path, service_account: Path
+#: KUBECONFIG, whether ~/.kube/config says where, and whether the pod's own account is used: what
+#: kubectl 1.36 does in each case was seen.
+IN_A_POD = {
+    "nothing else says where": ("", {}, True),
+    "there is a file in the home folder": ("", a_kubeconfig(), False),
+    "a file is named": ("named", {}, False),
+    "a file that is not there is named": ("missing", a_kubeconfig(), True),
+    "one of two is there": ("missing:named", {}, False),
+    "the file in the home folder is empty": ("", None, True),
+    "it has no current context": ("", a_kubeconfig(**{"current-context": ""}), True),
+}
+
+
+@pytest.mark.parametrize("what", IN_A_POD)
+def test_a_kubeconfig_that_says_where_wins_over_the_pods_account_as_with_kubectl(
+    tmp_path: Path, service_account: Path, what: str
 ) -> None:
-    path = written(tmp_path / "config", a_kubeconfig())
-    inside = {"KUBERNETES_SERVICE_HOST": "198.18.0.1", "KUBECONFIG": str(path)}
-    assert load_access(environment=inside, service_account=service_account).context == "lab"
+    named, at_home, own = IN_A_POD[what]
+    written(tmp_path / "named", a_kubeconfig())
+    home = tmp_path / ".kube" / "config"
+    if at_home != {}:
+        written(home, at_home or {})
+    listed = ":".join(str(tmp_path / name) for name in named.split(":") if name)
+    inside = {
+        "KUBERNETES_SERVICE_HOST": "198.18.0.1",
+        "KUBECONFIG": listed,
+        "HOME": str(tmp_path),
+    }
+    access = load_access(environment=inside, service_account=service_account)
+    file = tmp_path / "named" if named else home
+    how = f"this pod's own account ({service_account})" if own else f"context lab of {file}"
+    assert access.how == how
+
+
+def test_a_context_is_looked_for_in_files_alone(tmp_path: Path, service_account: Path) -> None:
+    inside = {"KUBERNETES_SERVICE_HOST": "198.18.0.1", "HOME": str(tmp_path)}
+    with pytest.raises(ConfigError, match="there is no kubeconfig"):
+        load_access(None, "lab", environment=inside, service_account=service_account)
+    with pytest.raises(ConfigError, match="there is no kubeconfig at"):
+        load_access(tmp_path / "no", environment=inside, service_account=service_account)
 
 
 @in_a_loop

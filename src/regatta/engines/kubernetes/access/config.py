@@ -20,7 +20,13 @@ from regatta.engines.kubernetes.access.credentials import (
 )
 from regatta.engines.kubernetes.access.exec_plugin import GROUP, ExecCredentials, ExecSpec
 from regatta.engines.kubernetes.access.fresh_file import FRESH_SECONDS, FreshFile, content
-from regatta.engines.kubernetes.access.kubeconfig import Cluster, Exec, User, read_kubeconfigs
+from regatta.engines.kubernetes.access.kubeconfig import (
+    Cluster,
+    Exec,
+    User,
+    has_current_context,
+    read_kubeconfigs,
+)
 from regatta.http.failures import Misconfigured
 from regatta.http.proxies import checked, proxy_for
 from regatta.http.tls import Trust
@@ -60,9 +66,16 @@ class ClusterAccess:
     trust: ClusterTrust = COMMON_TRUST
     #: Where objects go when nobody names a namespace.
     namespace: str = "default"
-    #: The kubeconfig's context; empty inside a pod.
+    #: The kubeconfig's context; empty where a pod's own account is used.
     context: str = ""
     proxy: str = ""
+    #: Which files say all this, or whose account.
+    source: str = ""
+
+    @property
+    def how(self) -> str:
+        """By what we come to be there, for people."""
+        return f"context {self.context} of {self.source}" if self.context else self.source
 
 
 def load_access(
@@ -73,19 +86,27 @@ def load_access(
     service_account: Path = SERVICE_ACCOUNT,
     fresh_seconds: float = FRESH_SECONDS,
 ) -> ClusterAccess:
-    """The file that was named, else `KUBECONFIG`, else this pod's own account, else
-    `~/.kube/config`."""
+    """The file that was named, else `KUBECONFIG`, else `~/.kube/config`; as kubectl does, this
+    pod's own account where those name no cluster."""
     if kubeconfig is not None:
         if not kubeconfig.exists():
             raise ConfigError(f"there is no kubeconfig at {kubeconfig}")
         return from_kubeconfig([kubeconfig], context, environment, fresh_seconds)
+    files = _usual_files(environment)
+    inside = context is None and in_a_pod(environment, service_account)
+    if inside and not has_current_context(files):
+        return from_service_account(environment, service_account, fresh_seconds)
+    return from_kubeconfig(files, context, environment, fresh_seconds)
+
+
+def _usual_files(environment: Mapping[str, str]) -> list[Path]:
     listed = [Path(p) for p in environment.get("KUBECONFIG", "").split(os.pathsep) if p]
     if listed:
-        return from_kubeconfig(listed, context, environment, fresh_seconds)
-    if context is None and in_a_pod(environment, service_account):
-        return from_service_account(environment, service_account, fresh_seconds)
-    home = Path(environment.get("HOME") or Path.home())
-    return from_kubeconfig([home / ".kube" / "config"], context, environment, fresh_seconds)
+        return listed
+    try:
+        return [Path(environment.get("HOME") or Path.home()) / ".kube" / "config"]
+    except RuntimeError:  # a user whom the system does not know, as in many an image
+        return []
 
 
 def in_a_pod(environment: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> bool:
@@ -112,6 +133,7 @@ def from_service_account(
         trust=ClusterTrust(FreshFile(folder / "ca.crt", max_age=fresh_seconds)),
         namespace=namespace or "default",
         proxy=_proxy(server, environment),
+        source=f"this pod's own account ({folder})",
     )
 
 
@@ -140,6 +162,7 @@ def from_kubeconfig(
         namespace=chosen.namespace or "default",
         context=name,
         proxy=_proxy(server, environment, cluster.proxy_url, chosen.cluster),
+        source=merged.named,
     )
 
 

@@ -147,8 +147,24 @@ class Kubeconfig:
         return self.users[name]
 
 
+def has_current_context(paths: Sequence[Path]) -> bool:
+    """Whether any of these files says which cluster is meant."""
+    return bool(_merged(paths).current_context)
+
+
 def read_kubeconfigs(paths: Sequence[Path]) -> Kubeconfig:
     """Files that do not exist are passed over, as kubectl does, unless none does."""
+    merged = _merged(paths)
+    if not merged.sources:
+        looked = ", ".join(map(str, paths)) or "nowhere"
+        raise ConfigError(
+            f"there is no kubeconfig (looked at {looked}); set KUBECONFIG or copy one to "
+            "~/.kube/config"
+        )
+    return merged
+
+
+def _merged(paths: Sequence[Path]) -> Kubeconfig:
     merged = Kubeconfig()
     for path in paths:
         try:
@@ -158,12 +174,6 @@ def read_kubeconfigs(paths: Sequence[Path]) -> Kubeconfig:
         except (OSError, UnicodeDecodeError) as bad:
             raise ConfigError(f"cannot read the kubeconfig {path}: {bad}") from bad
         merged.add(path.absolute(), _parse(path, text))
-    if not merged.sources:
-        looked = ", ".join(map(str, paths)) or "nowhere"
-        raise ConfigError(
-            f"there is no kubeconfig (looked at {looked}); set KUBECONFIG or copy one to "
-            "~/.kube/config"
-        )
     return merged
 
 

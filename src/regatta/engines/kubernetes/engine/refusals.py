@@ -82,4 +82,7 @@ def _forbidden(said: str) -> RegattaError:
 
 
 def _named(access: ClusterAccess) -> str:
-    return f" of context {access.context}" if access.context else f" at {access.server}"
+    """As a person may know it, and by which of their files or accounts it is asked."""
+    if access.context:
+        return f" of context {access.context} ({access.source})"
+    return f" at {access.server} (asked as {access.source})"
