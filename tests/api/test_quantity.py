@@ -45,6 +45,7 @@ WRONG = {
     "eight": "write a number",
     "4gb": 'did you mean "4Gi"?',
     "8GB": 'did you mean "8Gi"?',
+    "1K": 'did you mean "1k" (times 1,000) or "1Ki" (times 1,024)?',
     "2 cores": 'did you mean "2"?',
     "-1": "cannot be negative",
     "1e99": "larger than Kubernetes can count",

@@ -34,8 +34,20 @@ CASES = {
     "no server at that address": (
         ["--server", "http://127.0.0.1:1", "get"],
         5,
-        "no server answers",
+        "Check the address, and that `regatta serve` runs there",
     ),
+    "no replicas": (["scale", "x", "--replicas", "0"], 2, "not in the range x>=1"),
+    "a field in the place of an option": (
+        ["run", "-", "--replicas", "3"],
+        2,
+        "--set spec.worker.replicas=N",
+    ),
+    "a file of variables that is not there": (
+        ["run", "-", "--env-file", "nowhere"],
+        2,
+        "Name a file of NAME=VALUE lines",
+    ),
+    "a name that turns the line": (["run", "no\u202ewhere.yaml"], 2, r"no\u202ewhere.yaml cannot"),
     "an address that is none": (["--server", "ftp://x", "get"], 2, "http://HOST:PORT"),
 }
 
@@ -76,6 +88,16 @@ def test_a_job_that_can_never_fit_is_refused(regatta: Regatta, name: str) -> Non
 
     assert said.code == 2
     assert "100000" in said.err
+
+
+def test_a_job_of_many_replicas_is_told_which_setting_counts_them(
+    regatta: Regatta, name: str
+) -> None:
+    said = regatta("submit", "-", stdin=shell_job(name, replicas=300))
+
+    assert said.code == 2
+    assert "`regatta server stop; REGATTA_PODS=300 regatta server start`" in said.err
+    assert "Ask for less" not in said.err
 
 
 def test_a_container_runtime_that_is_not_here_is_refused_at_submit(

@@ -142,6 +142,13 @@ class JobSpec(_Document, frozen=True):
         roles.update({task.name: task for task in self.tasks})
         return roles
 
+    def path_of(self, role: str) -> str:
+        """Where a role stands in the job file."""
+        for number, task in enumerate(self.tasks):
+            if task.name == role:
+                return f"spec.tasks[{number}]"
+        return f"spec.{role}"
+
     @property
     def replicas(self) -> int:
         return sum(role.replicas for role in self.roles().values())

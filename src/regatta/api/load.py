@@ -18,12 +18,10 @@ from regatta.api.source.companions import Companions
 from regatta.api.source.limits import capped, check_plain
 from regatta.api.source.paths import lineage, within
 from regatta.api.source.renaming import companion_documents, follow_the_job
-from regatta.api.source.yaml import Mark, read_documents
+from regatta.api.source.yaml import NO_LINE, Mark, read_documents
 from regatta.api.stored import read_spec, without_nulls
 
 NO_COMPANIONS = Companions()
-#: The line of what the command line brought.
-NO_LINE = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def load_job(
     marks = {
         path: Mark(NO_LINE) if any(within(path, place) for place in changed) else mark
         for path, mark in found.job.marks.items()
-    } | {place: Mark(NO_LINE) for place in changed}
+    } | {place: Mark(NO_LINE, text) for place, text in changed.items()}
     loaded = _judge(document, companions, strict, marks, found.problems + problems)
     beside = companion_documents(found.beside, written, _identity(document))
     return replace(loaded, beside=beside)
@@ -107,7 +105,7 @@ def _judge(
     """Identity, shape, rules, templates, advice: all of them, whatever the first ones find."""
     document = without_nulls(document)  # a copy: the caller's stays as it is
     problems = [*problems, *documents.check_identity(document)]
-    draft, malformed, explained = schema.read(document)
+    draft, malformed, explained = schema.read(document, marks)
     problems += malformed
     problems += _news(rules.check(draft, companions), explained)
     roles = draft.spec.roles() if draft.spec else {}

@@ -82,6 +82,8 @@ def written(value: str | float) -> str:
 
 
 def _hint(text: str) -> str:
+    if kilo := re.fullmatch(r"([0-9.]+)\s*K", text):
+        return f'did you mean "{kilo[1]}k" (times 1,000) or "{kilo[1]}Ki" (times 1,024)?'
     found = re.fullmatch(
         r"([0-9.]+)\s*(?:([kmgtpe])b?|([KMGTPE])B|([kKMGTPE])ib?|B|[Cc]ores?)", text
     )

@@ -15,7 +15,9 @@ from regatta.cli.outcomes import Exit, Stop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from regatta.engines.base import Engine
+    from regatta.api.job import Job
+    from regatta.api.problems import Problem
+    from regatta.engines.base import Engine, Shell, Submission
     from regatta.engines.blocking import Blocking
     from regatta.engines.local.home import Home
 
@@ -76,6 +78,23 @@ class Chosen(NamedTuple):
         from regatta.engines.kubernetes.engine.engine import cluster_access
 
         return cluster_access(self.kubeconfig, self.context).how
+
+    def check(self, submission: Submission, shell: Shell | None) -> tuple[Job, tuple[Problem, ...]]:
+        """The job, and its warnings, or the refusal that a submit would meet: worked out here,
+        without this machine's server and without a cluster."""
+        if self.engine == KUBERNETES:
+            from regatta.api.defaults import NAMESPACE
+            from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
+            from regatta.engines.kubernetes.engine.submit import read
+
+            refuse_shell(shell)
+            loaded = read(submission, self.namespace or NAMESPACE)
+            return loaded.job, loaded.warnings
+        from regatta.engines.base import Shell
+        from regatta.engines.local.submit.prepare import check_here
+
+        prepared = check_here(submission, shell or Shell())
+        return prepared.job, prepared.warnings
 
     def hosted(self, home: Home) -> tuple[Path, Callable[[], Engine]]:
         """For a server: the folder of its own files, and the engine to serve, not yet open."""

@@ -25,7 +25,7 @@ except KeyboardInterrupt:  # Ctrl-C before there is anybody to handle it
 VERBS = {
     "run": "Submit a job, follow its logs, exit with its result.",
     "submit": "Submit a job and return.",
-    "validate": "Check job files without a server.",
+    "validate": "Check job files as run would; start nothing.",
     "get": "List jobs, or show one.",
     "describe": "Show everything about a job.",
     "logs": "Print the logs of a job's replicas.",
@@ -110,6 +110,7 @@ def main() -> None:
 def run(args: list[str] | None = None) -> int:
     """The exit code of a command line. Failures that can be expected become sentences."""
     settings = Settings()
+    settings.words = sys.argv[1:] if args is None else list(args)
     try:
         # Verbs return their exit code, or nothing when all went well.
         outcome = cli.main(args, prog_name="regatta", standalone_mode=False, obj=settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -60,14 +61,16 @@ class Ending(NamedTuple):
 ENDINGS = {
     JobNotFound.code: Ending(Exit.CONFLICT),
     JobIsLive.code: Ending(Exit.CONFLICT),
-    NotPossible.code: Ending(Exit.CONFLICT, "`regatta describe` shows the state a job is in."),
+    NotPossible.code: Ending(
+        Exit.CONFLICT, "`regatta describe` shows a job's state, its roles and their sizes."
+    ),
     InvalidJob.code: Ending(
-        hint="Correct the file and try again; `regatta validate FILE` checks it offline."
+        hint="Correct it and try again; `regatta validate` checks it and starts nothing."
     ),
-    NeverFits.code: Ending(
-        hint="Ask for less in the job file; `regatta top` shows what this machine has."
+    NeverFits.code: Ending(hint="`regatta top` shows what this machine has."),
+    PreflightFailed.code: Ending(
+        hint="Where a check is mistaken, `--no-preflight` submits without them."
     ),
-    PreflightFailed.code: Ending(hint="`--no-preflight` submits without these checks."),
     InternalError.code: Ending(Exit.FAILED),
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
@@ -91,11 +94,14 @@ ENDINGS = {
 class Stop(Exception):
     """Ends the command with a code and, perhaps, a message that says what to do next."""
 
-    def __init__(self, code: Exit, message: str = "", hint: str = "") -> None:
+    def __init__(
+        self, code: Exit, message: str = "", hint: str = "", problems: Sequence[Problem] = ()
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
+        self.problems = tuple(problems)
 
 
 def replaced(name: str, named: str) -> Stop:
@@ -119,13 +125,16 @@ class Report:
         self.hint = hint
 
 
-def report(error: Stop | RegattaError) -> Report:
+def report(error: Stop | RegattaError, server: str | None = None) -> Report:
+    """`server` is the address of one that the person named."""
     if isinstance(error, Stop):
-        return Report(error.code, error.message, hint=error.hint)
+        return Report(error.code, error.message, error.problems, error.hint)
     code, hint = ENDINGS.get(error.code, Ending())
     # Their own sentences say what to do.
     if isinstance(error, ServerHangs | ServerStopped | NoServerHere | UnusableFile):
         hint = ""
+    elif server and isinstance(error, ServerUnreachable):
+        hint = "Check the address, and that `regatta serve` runs there; --server names another."
     message = str(error)
     if isinstance(error, InvalidJob):  # whose message is its problems
         message = how_many(error.problems)

@@ -27,6 +27,8 @@ class Settings:
         #: As `-n` or REGATTA_NAMESPACE says; None leaves a job file its own word.
         self.named_namespace: str | None = os.environ.get("REGATTA_NAMESPACE") or None
         self.no_color = False
+        #: The command line as it was written, without the program's name.
+        self.words: list[str] = []
         self._chosen: Chosen | None = None
         self._engine: Blocking | None = None
 

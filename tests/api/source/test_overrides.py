@@ -209,3 +209,17 @@ def test_a_nul_from_the_command_line_is_refused_with_its_place() -> None:
     assert errors_of(a_job(), commands={"*": "echo a\0b"}) == [
         f"spec.worker.template.spec.containers[0].command[1]: {told}"
     ]
+
+
+def test_text_without_quotes_is_told_as_it_was_written() -> None:
+    assert errors_of(a_job(), sets=["metadata.name=010"]) == [
+        "metadata.name: found 010, which YAML reads as 8; it must be text, so keep its quotes: "
+        "--set 'metadata.name=\"010\"'"
+    ]
+    name = "spec.worker.template.spec.containers[0].name"
+    assert errors_of(a_job(), sets=[f"{name}=yes"]) == [
+        f"{name}: found yes, which YAML reads as true; it must be text, so keep its quotes: "
+        f"--set '{name}=\"yes\"'"
+    ]
+    [problem] = problems_of(a_job().text().replace("name: demo", "name: 010"))
+    assert problem.message.endswith('put it in quotes: "010"')

@@ -225,7 +225,8 @@ def test_a_port_taken_by_somebody_else_is_a_free_restart_on_other_ports(
         job = wait_for(engine, "unlucky", Phase.COMPLETED)
     assert job.status.restarts == 0
     assert int((tmp_path / "port").read_text()) != base
-    assert "PortTaken" in {event.reason for event in engine.events("default", "unlucky")}
+    told = {event.reason: event.message for event in engine.events("default", "unlucky")}
+    assert f"one of its ports {base} to {base + 19} is in use by another" in told["PortTaken"]
 
 
 def test_what_a_deleted_job_left_behind_is_swept(open_engine: OpenEngine, home: Home) -> None:

@@ -9,18 +9,22 @@ so that the rules (`rules`) still see the rest and all problems come at once. Wh
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from regatta.api.checks.quotes import about_text
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
 from regatta.api.job import CleanPodPolicy, Intranet, Mode, RestartScope
 from regatta.api.problems import Problem
 from regatta.api.source.paths import join, join_all
+from regatta.api.source.yaml import Mark
 
 TEN_YEARS = 10 * 366 * 24 * 3600
+_NO_TEXT = "no_text"
 
 
 def _wrong(value: object, right: str) -> PydanticCustomError:
@@ -50,8 +54,9 @@ def _text(what: str) -> BeforeValidator:
     def check(value: object) -> object:
         if value is None or isinstance(value, str):
             return value
-        quoted = f': "{str(value).lower()}"' if isinstance(value, int | float) else ""
-        raise _wrong(value, f"write {what}, in quotes{quoted}")
+        if isinstance(value, int | float):  # how it was written is known where it is told
+            raise PydanticCustomError(_NO_TEXT, "not text")
+        raise _wrong(value, f"write {what}, in quotes")
 
     return BeforeValidator(check)
 
@@ -193,7 +198,9 @@ class JobDraft(Draft):
     status: Any = None
 
 
-def read(document: dict[str, Any]) -> tuple[JobDraft, list[Problem], set[str]]:
+def read(
+    document: dict[str, Any], marks: Mapping[str, Mark]
+) -> tuple[JobDraft, list[Problem], set[str]]:
     """The document as far as it can be read, what could not be, and the places that explains.
 
     A misspelt `wroker` explains why there is no `worker`, which need not be told as well.
@@ -207,7 +214,7 @@ def read(document: dict[str, Any]) -> tuple[JobDraft, list[Problem], set[str]]:
     explained: set[str] = set()
     for found in errors:
         loc = found["loc"]
-        problems.append(_problem(document, loc, found["type"], found["msg"]))
+        problems.append(_problem(document, loc, found["type"], found["msg"], marks))
         explained |= {problems[-1].path, *_meant(loc, found["type"])}
         _blank(readable, loc, unknown=found["type"] == "extra_forbidden")
     return JobDraft.model_validate(readable), problems, explained
@@ -228,15 +235,23 @@ def _meant(loc: tuple[int | str, ...], kind: str) -> set[str]:
     return {join_all("", (*loc[:-1], meant))} if meant else set()
 
 
-def _problem(document: object, loc: tuple[int | str, ...], kind: str, sentence: str) -> Problem:
+def _problem(
+    document: object,
+    loc: tuple[int | str, ...],
+    kind: str,
+    sentence: str,
+    marks: Mapping[str, Mark],
+) -> Problem:
     path = join_all("", loc)
     if kind == "sentence":
         return Problem(path, sentence)
     if kind == "extra_forbidden":
         return Problem(path, _about_unknown(loc))
-    value = document
+    value: Any = document
     for step in loc:
-        value = value[step]  # type: ignore[index]
+        value = value[step]
+    if kind == _NO_TEXT:
+        return Problem(path, about_text(value, path, marks.get(path)))
     wanted = "a list" if kind == "list_type" else "a map"
     example = "`- ` items" if kind == "list_type" else "indented `key: value` lines"
     return Problem(path, f"found {shown(value)}; write {wanted}: {example}")

@@ -50,12 +50,22 @@ def shown(value: object) -> str:
         return "nothing"
     if isinstance(value, str) and len(value) > _LONGEST:
         start = json.dumps(value[: _LONGEST - 20], ensure_ascii=False)
-        return f"{start}... ({len(value):,} characters)"
-    return json.dumps(value, ensure_ascii=False, default=str)
+        return f"{readable(start)}... ({len(value):,} characters)"
+    return readable(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def shown_key(key: str) -> str:
     """As it is where that can be read, else as `shown`."""
     if len(key) > _LONGEST:
         key = f"{key[: _LONGEST - 20]}..."
-    return key if key and key.isprintable() else json.dumps(key, ensure_ascii=False)
+    return key if key and key.isprintable() else readable(json.dumps(key, ensure_ascii=False))
+
+
+def readable(text: str) -> str:
+    """With `\\u202e` for what nobody sees, and what would turn the rest of the line around."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )

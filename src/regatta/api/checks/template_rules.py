@@ -11,7 +11,7 @@ from typing import Any
 
 from regatta.api import quantity
 from regatta.api.checks import names
-from regatta.api.checks.suggestions import did_you_mean, listed, shown, shown_key
+from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown, shown_key
 from regatta.api.problems import Problem
 from regatta.api.source.paths import join
 
@@ -33,7 +33,7 @@ def check_meaning(template: dict[str, Any], path: str) -> Iterator[Problem]:
     if not any(True for _ in _items(pod, "containers", place)):
         found = "" if "containers" not in pod else f"found {shown(pod['containers'])}; "
         yield Problem(
-            join(place, "containers"),
+            join(place, _containers_as_spelt(pod)),
             f"{found or 'missing; '}a pod needs at least one container, with a name and a command",
         )
     yield from _check_words(pod, POD_WORDS, place)
@@ -44,6 +44,13 @@ def check_meaning(template: dict[str, Any], path: str) -> Iterator[Problem]:
             yield from _check_name(container, at, "container", seen)
             yield from _check_container(container, at, volumes)
     yield from _check_resources(_map(pod.get("resources")), join(place, "resources"))
+
+
+def _containers_as_spelt(pod: dict[str, Any]) -> str:
+    """A misspelt name is told of already, as a matter of shape."""
+    known = ("initContainers", "ephemeralContainers")
+    near = (key for key in pod if key not in known and closest(key, ["containers"]))
+    return "containers" if "containers" in pod else next(near, "containers")
 
 
 def _check_metadata(metadata: dict[str, Any], path: str) -> Iterator[Problem]:

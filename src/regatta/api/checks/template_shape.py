@@ -15,7 +15,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from regatta.api.checks.suggestions import did_you_mean, listed, shown
+from regatta.api.checks.quotes import about_text
+from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
 from regatta.api.problems import Problem
 from regatta.api.source.paths import Step, join, join_all
 from regatta.api.source.yaml import Mark
@@ -61,13 +62,22 @@ def check_shape(
             for key in error.kind.unexpected:
                 problems.append(_unknown(join(place, key), key, known, strict))
         elif error.kind.name == "required":
-            missing = str(error.kind.property)
-            problems.append(Problem(join(place, missing), "missing; Kubernetes requires it"))
+            problems.append(_missing(place, str(error.kind.property), error.instance, steps))
         else:
             found = marks.get(place) if marks else None
             sentence = _about_type(error.instance, list(error.kind.types), place, found)
             problems.append(Problem(place, sentence))
     return problems
+
+
+def _missing(place: str, field: str, there: dict[str, Any], steps: list[Step]) -> Problem:
+    """One that is misspelt is told under the name that it has in the file."""
+    known = _definition(steps).get("properties", ())
+    for key in there:
+        if key not in known and closest(key, [field]):
+            message = f"Kubernetes knows no such field; did you mean {field}? It is required"
+            return Problem(join(place, key), message)
+    return Problem(join(place, field), "missing; Kubernetes requires it")
 
 
 def _unknown(path: str, key: str, known: list[str], strict: bool) -> Problem:
@@ -79,13 +89,8 @@ def _unknown(path: str, key: str, known: list[str], strict: bool) -> Problem:
 
 
 def _about_type(value: object, types: list[str], path: str, mark: Mark | None) -> str:
-    written = mark.text if mark and mark.text else None
     if "string" in types and isinstance(value, bool | int | float):
-        text = written or str(value).lower()
-        found = (
-            f"{text}, which YAML reads as {shown(value)}" if text != shown(value) else shown(value)
-        )
-        return f'found {found}; it must be text, so put it in quotes: "{text}"'
+        return about_text(value, path, mark)
     if types == ["array"] and path.endswith((".command", ".args")) and isinstance(value, str):
         words = json.dumps(value.split()[:8], ensure_ascii=False)
         return f"found {shown(value)}; write a list of words: {words}"

@@ -32,24 +32,26 @@ def apply(
     sets: Sequence[str] = (),
     commands: Mapping[str, str] = {},
     volumes: Mapping[str, str] = {},
-) -> tuple[list[str], list[Problem]]:
-    """Change the document in place. Returns the paths that changed and what could not be."""
-    changed: list[str] = []
+) -> tuple[dict[str, str], list[Problem]]:
+    """Change the document in place. Returns the paths that changed, each with a plain value as it
+    was written, and what could not be."""
+    changed: dict[str, str] = {}
     problems: list[Problem] = []
     for option in sets:
         try:
-            changed.append(set_value(document, option))
+            path, written = set_value(document, option)
+            changed[path] = written
         except ValueError as error:
             problems.append(Problem(f"--set {option}", str(error)))
     metadata = document.setdefault("metadata", {})
     for key, given in (("name", name), ("namespace", namespace)):
         if given is not None and isinstance(metadata, dict):
             metadata[key] = given
-            changed.append(f"metadata.{key}")
+            changed[f"metadata.{key}"] = ""
     roles = list(_roles(document))
     for role, line in commands.items():
         replaced, wrong = _set_command(roles, role, line, commands)
-        changed += replaced
+        changed |= dict.fromkeys(replaced, "")
         problems += wrong
     pods = [(path, pod) for _, path, pod in roles]
     for variable, value in env.items():
@@ -60,14 +62,15 @@ def apply(
             problems.append(Problem(f"--env {variable}", message))
             continue
         for path, pod in pods:
-            changed += _set_variable(pod, path, variable, value)
+            changed |= dict.fromkeys(_set_variable(pod, path, variable, value), "")
     for volume, directory in volumes.items():
         problems += _set_volume(pods, volume, directory)
     return changed, problems
 
 
-def set_value(document: dict[str, Any], option: str) -> str:
-    """`spec.worker.replicas=4`. ValueError says which step does not exist, and what is there."""
+def set_value(document: dict[str, Any], option: str) -> tuple[str, str]:
+    """`spec.worker.replicas=4`: the place, and a value that is no text as it was written.
+    ValueError says which step does not exist, and what is there."""
     path, equals, text = option.partition("=")
     if not equals:
         raise ValueError("write path=value, such as spec.worker.replicas=4")
@@ -88,7 +91,7 @@ def set_value(document: dict[str, Any], option: str) -> str:
         holder = _step_into(holder, steps[:i], step, steps[i + 1])
     _step_into(holder, steps[:-1], steps[-1], None)
     holder[steps[-1]] = value
-    return join_all("", steps)
+    return join_all("", steps), text.strip() if isinstance(value, bool | int | float) else ""
 
 
 def _step_into(holder: Any, before: Sequence[Step], step: Step, following: Step | None) -> Any:
@@ -159,7 +162,7 @@ def _set_command(
 
 
 def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iterator[str]:
-    """In every container, in place of a variable of that name. Yields the lists it changed."""
+    """In every container, in place of a variable of that name. Yields the places it changed."""
     for key in ("initContainers", "containers"):
         for i, container in enumerate(pod[key] if isinstance(pod.get(key), list) else ()):
             if not isinstance(container, dict):
@@ -169,11 +172,13 @@ def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iter
                 env = container["env"] = []
             if not isinstance(env, list):
                 continue
-            env[:] = [
+            others = [
                 item for item in env if not (isinstance(item, dict) and item.get("name") == name)
             ]
-            env.append({"name": name, "value": value})
-            yield f"{path}.{key}[{i}].env"
+            moved = len(others) < len(env)
+            env[:] = [*others, {"name": name, "value": value}]
+            place = f"{path}.{key}[{i}].env"
+            yield place if moved else f"{place}[{len(others)}]"
 
 
 def _set_volume(

@@ -32,6 +32,10 @@ _TEXT = {_STANDARD + name for name in ("str", "timestamp", "value")}
 _KNOWN = _TEXT | {_MERGE} | {_STANDARD + n for n in ("null", "bool", "int", "float", "map", "seq")}
 
 
+#: The line of what the command line brought.
+NO_LINE = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Where a value stands, and a plain scalar as it was written (`010`, `yes`)."""
@@ -301,7 +305,7 @@ def _guard(step: Callable[[], Any], text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         said = f"{error.problem or ''} {error.context or ''}".strip()
         # What was never closed, or lacks its colon, is noticed later than it was written.
-        began = re.search("end of stream|expected ',' or|expected ':'", said)
+        began = re.search("end of stream|expected ',' or|expected ':'|node content", said)
         mark = (began and error.context_mark) or error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
         _refuse(_sentence(said, text, line), line)
@@ -318,7 +322,8 @@ _SENTENCES = {
     "did not find expected key|expected <block end>": "the indentation does not fit the lines "
     "before it; put the keys of one map in the same column",
     "did not find expected '-' indicator": "the items of a list must start with `- ` in one column",
-    "unexpected end of stream|expected ',' or": "a quote or bracket is opened and never closed",
+    "unexpected end of stream|expected ',' or|node content": "a quote or bracket is opened and "
+    "never closed",
     "found undefined alias": "an alias (*) names an anchor (&) that does not exist; a text that "
     "starts with * needs quotes",
     "cannot start any token|reserved indicator": "a text cannot start with this character; "

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable
 
+from regatta.api.checks.suggestions import readable
 from regatta.api.errors import RegattaError
 from regatta.api.problems import Problem
 from regatta.cli.outcomes import Exit, Stop, report
@@ -20,13 +21,13 @@ _NO_TEXT = r"[\udc80-\udcff]"
 
 
 def explain(error: Stop | RegattaError, settings: Settings) -> int:
-    found = report(error)
+    found = report(error, settings.server)
     paint = _paint(settings)
     if found.message:
-        print(f"{paint('error:', 'red')} {found.message}", file=sys.stderr)
+        print(f"{paint('error:', 'red')} {_lines(found.message)}", file=sys.stderr)
     show_problems(found.problems, settings)
     if found.hint:
-        print(f"  {found.hint}", file=sys.stderr)
+        print(f"  {_lines(found.hint)}", file=sys.stderr)
     return int(found.code)
 
 
@@ -57,9 +58,15 @@ def show_problems(problems: Iterable[Problem], settings: Settings) -> None:
     paint = _paint(settings)
     for problem in problems:
         if problem.severity == "warning":
-            print(f"  {paint('warning:', 'yellow')} {problem}", file=sys.stderr)
+            print(f"  {paint('warning:', 'yellow')} {_lines(str(problem))}", file=sys.stderr)
         else:
-            print(f"  {paint('-', 'red')} {problem}", file=sys.stderr)
+            print(f"  {paint('-', 'red')} {_lines(str(problem))}", file=sys.stderr)
+
+
+def _lines(text: str) -> str:
+    """What a file, an option or a program said may stand in a message, and is not to move the
+    cursor or turn the line around."""
+    return "\n".join(map(readable, text.split("\n")))
 
 
 def _paint(settings: Settings) -> Paint:

@@ -26,7 +26,12 @@ def read_env_file(path: Path) -> dict[str, str]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise Stop(Exit.INVALID, f"--env-file {path} cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Stop(
+            Exit.INVALID,
+            f"--env-file {path} cannot be read: {why}",
+            "Name a file of NAME=VALUE lines.",
+        ) from error
     found = {}
     for number, line in enumerate(lines, 1):
         text = line.strip().removeprefix("export ").strip()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.errors import Unanswered
+from regatta.api.errors import InvalidJob, Unanswered
 from regatta.api.job import Job
+from regatta.api.problems import how_many
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
 from regatta.cli.show.explain import show_problems
 from regatta.cli.submit.command_line import read_options
 from regatta.cli.submit.dry_run import DryRun, show_dry_run
+from regatta.cli.submit.offer import offer
 from regatta.engines.base import Accepted, Shell, Submission
 
 
@@ -19,10 +21,16 @@ def hand_in(settings: Settings, options: dict[str, Any], output: str | None) -> 
     at what it would be (None)."""
     dry_run = DryRun.of(options)
     submission, shell = read_options(settings, options)
-    if dry_run:
-        show_dry_run(dry_run, submission, shell, output, settings)
-        return None
-    return _submitted(settings, submission, shell).job
+    try:
+        if dry_run:
+            show_dry_run(dry_run, submission, shell, output, settings)
+            return None
+        return _submitted(settings, submission, shell).job
+    except InvalidJob as invalid:
+        if offered := offer(invalid, submission, shell, settings.words):
+            problems = invalid.problems
+            raise Stop(Exit.INVALID, how_many(problems), offered, problems) from invalid
+        raise
 
 
 def _submitted(settings: Settings, submission: Submission, shell: Shell | None) -> Accepted:

@@ -5,12 +5,16 @@ The file is not understood here; the engine does that, so that every door says t
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import stat
 import sys
 from pathlib import Path
 from typing import IO
 
+from regatta.api.job import API_VERSION, KIND
 from regatta.api.source.limits import MAX_BYTES
 from regatta.cli.outcomes import Exit, Stop
 
@@ -36,6 +40,8 @@ def read_job_file(file: str) -> tuple[str, str, str]:
         with path.open("rb") as opened:
             text = _text(opened, str(path))
             regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+        if _is_program(path, text):
+            raise _a_program(file, path)
         # A pipe (`<(...)`) lies in /proc, where nobody wants to run.
         return text, str(path), absolute(path.parent if regular else ".")
     except OSError as error:
@@ -44,6 +50,41 @@ def read_job_file(file: str) -> tuple[str, str, str]:
             f"{file} cannot be read: {error.strerror}",
             "Give the path of a job file, a folder that holds job.yaml, or - for standard input.",
         ) from error
+
+
+def _is_program(path: Path, text: str) -> bool:
+    return path.suffix in (".py", ".sh") or text.startswith("#!")
+
+
+def _a_program(file: str, path: Path) -> Stop:
+    """With a line to paste: it runs the program by the job file beside it, or makes one first."""
+    name, suffix = path.name, path.suffix
+    words = {".py": ["python", name], ".sh": ["sh", name]}.get(suffix, [f"./{name}"])
+    beside = next((other for other in FILE_NAMES if (path.parent / other).is_file()), None)
+    job_file = shlex.quote(str(path.parent / (beside or FILE_NAMES[0])))
+    if beside is not None:
+        which = "The one beside it runs it so"
+        line = f"regatta run {job_file} --command {shlex.quote(shlex.join(words))}"
+    else:
+        which = "This makes one, and runs it"
+        made = shlex.quote(_smallest(path.stem, words))
+        line = f"echo {made} > {job_file} && regatta run {job_file}"
+    return Stop(
+        Exit.INVALID,
+        f"{file} is a program, not a job file",
+        f"A job file, in YAML, says what runs, and how many of it. {which}:\n      {line}",
+    )
+
+
+def _smallest(stem: str, words: list[str]) -> str:
+    """A whole job file in one line."""
+    name = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
+    name = name if name[:1].isalpha() and len(name) <= 50 else "mine"
+    container = f"{{name: main, command: {json.dumps(words)}}}"
+    return (
+        f"{{apiVersion: {API_VERSION}, kind: {KIND}, metadata: {{name: {name}}}, spec: {{worker: "
+        f"{{replicas: 1, template: {{spec: {{containers: [{container}]}}}}}}}}}}"
+    )
 
 
 def _text(opened: IO[bytes], source: str) -> str:

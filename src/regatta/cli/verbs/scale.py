@@ -12,7 +12,7 @@ from regatta.cli.settings import Settings, pass_settings, verb
 @verb("scale")
 @job_argument()
 @click.option(
-    "--replicas", type=click.IntRange(min=0), required=True, help="How many there shall be."
+    "--replicas", type=click.IntRange(min=1), required=True, help="How many there shall be."
 )
 @click.option("--role", default="worker", show_default=True, help="Of which role.")
 @pass_settings

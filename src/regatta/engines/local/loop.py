@@ -339,7 +339,11 @@ class Loop:
         if record is None or not may_move(record.job):
             return
         reserve_places(tx, record.uid, places_needed(record.job), anew=True)
-        message = f"{pod.name}: {pod.ports} is in use by another program; taking other ports"
+        first, last = pod.ports or (0, 0)
+        message = (
+            f"{pod.name}: one of its ports {first} to {last} is in use by another program; "
+            "taking other ports"
+        )
         tx.add_event(
             record.uid,
             Event(type="Warning", reason="PortTaken", message=message),

@@ -95,9 +95,17 @@ def test_a_script_that_is_missing_is_named_with_what_is_there(tmp_path: Path) ->
     assert f"'trian.py' is not in {tmp_path}. There are: train.py." in message
 
 
-def test_a_program_that_is_not_executable_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "train").touch(mode=0o644)
-    assert "'./train' is not in" in refusal(a_run("./train", cwd=tmp_path))
+def test_a_program_that_cannot_be_started_is_told_why(tmp_path: Path) -> None:
+    (tmp_path / "train me").touch(mode=0o644)
+    (tmp_path / "folder").mkdir()
+    told = {
+        "./train me": f"is not executable: chmod +x '{tmp_path}/train me'",
+        "./tarin": f"is not in {tmp_path}. Check its spelling",
+        "./folder": "is a folder. Name the program in it.",
+        "train me": f"but in {tmp_path}: write './train me'",
+    }
+    for program, sentence in told.items():
+        assert sentence in refusal(a_run(program, cwd=tmp_path))
 
 
 def test_what_a_volume_will_bring_is_not_looked_for(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
 from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError, Unreachable
 from regatta.engines.kubernetes.api.refusal_words import plain_words
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, Resource
-from regatta.engines.kubernetes.engine.cluster_advice import advise
+from regatta.engines.kubernetes.engine.cluster_advice import advise, refuse_what_has_no_image
 from regatta.engines.kubernetes.engine.jobs import find_job, read_job, until_gone
 from regatta.engines.kubernetes.objects.annotations import REPLACED, SUBMISSION
 from regatta.engines.submission import read_submission
@@ -38,9 +38,10 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 def read(submission: Submission, namespace: str) -> Loaded:
-    """As on a machine, with the same problems and what means less on a cluster. `namespace` is for
-    a file that names none."""
+    """As on a machine, with the same problems, what a cluster wants, and what means less there.
+    `namespace` is for a file that names none."""
     loaded = read_submission(submission, home_namespace=namespace)
+    refuse_what_has_no_image(loaded)
     document = _with_key(loaded.document, submission.key)
     warnings = (*loaded.warnings, *advise(loaded.job))
     return dataclasses.replace(loaded, warnings=warnings, document=document)

@@ -238,13 +238,12 @@ class _Builder:
         env: Mapping[str, str],
     ) -> tuple[str, ...]:
         if not command:
-            found = "only args" if args else "neither command nor args"
             self._refuse(
                 f"{path}.command",
-                f"is missing ({found}): what the image {container.get('image') or ''!r} would "
-                "start is not known without a container runtime; "
-                'add command: ["python", "train.py"], '
-                "or use --runtime docker (or podman)",
+                f"missing{', only args are there' if args else ''}. What the image "
+                f"{container.get('image') or ''!r} starts is not known on this machine; write "
+                "command in the file, say it with --command, or run the image with --runtime "
+                "docker (or podman)",
             )
             return ("false",)
         program = command[0]

@@ -127,15 +127,7 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
     if _is_container(process):
         return []
     if not _find_program(command.program, process):
-        path = process.env.get("PATH", os.defpath)
-        where = f"in {process.cwd}" if "/" in command.program else f"on the job's PATH ({path})"
-        return [
-            Problem(
-                role,
-                f"the command {command.program!r} is not {where}. Check its spelling, or submit "
-                f"from a shell in which it works.",
-            )
-        ]
+        return [Problem(role, f"the command {command.program!r} {_why_not(command, process)}")]
     script = Path(process.cwd, command.script)
     if not command.script or _under_a_mount(script, process) or script.exists():
         return []
@@ -148,6 +140,31 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
             "that holds it with `--workdir DIR`, or set the container's workingDir.",
         )
     ]
+
+
+def _why_not(command: Command, process: Process) -> str:
+    """What keeps a program from being started, and what to do about it."""
+    if "/" not in command.program:
+        path = process.env.get("PATH", os.defpath)
+        beside = Path(process.cwd, command.program)
+        if beside.is_file():
+            return (
+                f"is not on the job's PATH ({path}), but in {process.cwd}: write "
+                f"{'./' + command.program!r}"
+            )
+        return (
+            f"is not on the job's PATH ({path}). Check its spelling, or submit from a shell in "
+            "which it works."
+        )
+    program = Path(process.cwd, command.program)
+    if program.is_dir():
+        return "is a folder. Name the program in it."
+    if program.exists():
+        return f"is not executable: chmod +x {shlex.quote(str(program))}"
+    if os.path.isabs(command.program):
+        where = ", in the file or behind --python" if command.interpreter else ""
+        return f"is not there. Check its spelling{where}."
+    return f"is not in {process.cwd}. Check its spelling, or name its folder with `--workdir DIR`."
 
 
 def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], list[Problem]]:
@@ -267,7 +284,7 @@ def _find_program(program: str, process: Process) -> bool:
     if "/" not in program:
         return shutil.which(program, path=process.env.get("PATH", os.defpath)) is not None
     path = Path(process.cwd, program)
-    return _under_a_mount(path, process) or os.access(path, os.X_OK)
+    return _under_a_mount(path, process) or (path.is_file() and os.access(path, os.X_OK))
 
 
 def _under_a_mount(path: Path, process: Process) -> bool:

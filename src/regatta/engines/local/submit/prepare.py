@@ -13,16 +13,18 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from regatta.api.errors import NeverFits
+from regatta.api.errors import InvalidJob, NeverFits
 from regatta.api.job import Job, JobSpec, RoleSpec
 from regatta.api.problems import Problem
 from regatta.api.quantity import GPU
 from regatta.api.source.companions import Companions
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
+from regatta.engines.local.clock import SystemClock
 from regatta.engines.local.replicas.build import list_ignored
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
-from regatta.engines.local.scheduling.machine import Machine
+from regatta.engines.local.scheduling.machine import Machine, find_machine
+from regatta.engines.local.scheduling.reservations import BEGINNING
 from regatta.engines.local.scheduling.scheduler import never_fits
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
@@ -63,7 +65,11 @@ def prepare(
     refuse_what_never_fits(job, machine)
     context = Context.of(shell)
     rehearsal = rehearse_here(job, where(places_needed(job)), now, machine.gpus)
-    runs = build_runs(job, rehearsal, context, loaded.companions, all_pods=False)
+    try:
+        runs = build_runs(job, rehearsal, context, loaded.companions, all_pods=False)
+    except InvalidJob as invalid:
+        # Where the command is missing, a `comand` that was left aside is why.
+        raise InvalidJob([*invalid.problems, *warnings]) from None
     if not shell.no_preflight:
         roles = {pod.name: pod.role for pod in rehearsal.pods}
         warnings += preflight(job, {roles[name]: run for name, run in runs.items()}, probe)
@@ -74,6 +80,12 @@ def prepare(
         warnings=tuple(warnings),
         rehearsal=rehearsal,
     )
+
+
+def check_here(submission: Submission, shell: Shell) -> Prepared:
+    """What a submit on this machine would be told, without an engine: all but what only its own
+    state can know, such as a live job of the same name."""
+    return prepare(submission, shell, find_machine(), lambda _: BEGINNING, SystemClock().now())
 
 
 def preview(prepared: Prepared) -> Preview:
@@ -104,6 +116,11 @@ def refuse_what_never_fits(job: Job, machine: Machine) -> None:
     hint = "Ask for less, or for fewer replicas."
     if need.gpus > machine.capacity.gpus:
         hint = "Ask for fewer GPUs, or try it out without any with `--no-gpu`."
+    elif need.pods > machine.capacity.pods:
+        hint = (
+            "Ask for fewer replicas, or let the machine take more, with a server that is started "
+            f"so: `regatta server stop; REGATTA_PODS={need.pods} regatta server start`."
+        )
     raise NeverFits(f"{job.name} can never start on this machine: {short}. {hint}")
 
 

@@ -104,7 +104,7 @@ def build_runs(
             )
         except InvalidJob as error:
             if pod.index == 0:
-                prefix = _template_path(job, pod.role)
+                prefix = f"{job.spec.path_of(pod.role)}.template"
                 problems += [replace_path(problem, prefix) for problem in error.problems]
     if problems:
         raise InvalidJob(list(dict.fromkeys(problems)))
@@ -116,10 +116,3 @@ def replace_path(problem: Problem, prefix: str) -> Problem:
         return problem  # an option is no place in the file
     path = f"{prefix}.{problem.path}" if problem.path else prefix
     return dataclasses.replace(problem, path=path)
-
-
-def _template_path(job: Job, role: str) -> str:
-    for number, task in enumerate(job.spec.tasks):
-        if task.name == role:
-            return f"spec.tasks[{number}].template"
-    return f"spec.{role}.template"

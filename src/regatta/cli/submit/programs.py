@@ -1,0 +1,144 @@
+"""Which program a job file may have meant that names only an image: what lies where it would run.
+
+Guesses for a line that a person reads before it runs; nothing is started that way by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+#: Tried in this order, before a folder's only program.
+_USUAL = ("train.py", "main.py", "run.py", "train.sh", "run.sh")
+_NO_PROGRAMS = ("setup.py", "conftest.py", "__init__.py")
+#: How many folders above are looked at, for what an image is made of and for an environment.
+_ABOVE = 3
+_START = re.compile(r"^\s*(FROM|CMD|ENTRYPOINT)\s+(.+)$", re.IGNORECASE | re.MULTILINE)
+
+
+def program_of(folder: Path, args: list[str]) -> list[str]:
+    """The words that start the program of this folder, with these args; none where it has none."""
+    entry, command = _of_dockerfile(folder)
+    if entry:
+        words = [*entry, *(args or command)]
+    elif args and shutil.which(args[0]):
+        words = args
+    elif args and (folder / args[0]).is_file():
+        words = [_interpreter(args[0]), *args]
+    else:
+        words = [*(command or _of_files(folder)), *args]
+    return words if all(_is_there(word, folder) for word in words) else []
+
+
+def folders_of(image: str, folder: Path) -> Iterator[Path]:
+    """The job's own, then those near it that have the image's name: what it is made of."""
+    yield folder
+    name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
+    for known in dict.fromkeys((name, name.removeprefix("demo-"))):
+        for place in near(folder):
+            for spelt in dict.fromkeys((known, known.replace("-", "_"), known.replace("_", "-"))):
+                for found in (place / spelt, place / "examples" / spelt):
+                    if spelt and found.is_dir():
+                        yield found
+
+
+def near(folder: Path) -> list[Path]:
+    """The folder and a few above it, then those of the shell."""
+    try:
+        here = [Path.cwd()]
+    except FileNotFoundError:
+        here = []
+    found = [step for start in (folder, *here) for step in (start, *start.parents[:_ABOVE])]
+    return list(dict.fromkeys(found))
+
+
+def paddle_beside(words: list[str], folder: Path) -> Path | None:
+    """An interpreter nearby that has the PaddlePaddle which the program wants and the shell's has
+    not."""
+    if not _wants_paddle(words, folder) or _has_paddle(words[0]):
+        return None
+    for place in near(folder):
+        for environment in sorted((*place.glob(".venv*"), *place.glob("venv*"))):
+            python = environment / "bin" / "python"
+            if python.exists() and any(environment.glob("lib/python*/site-packages/paddle")):
+                return python
+    return None
+
+
+def shortest(path: Path) -> str:
+    """As one would type it here."""
+    try:
+        return min(os.path.relpath(path), str(path), key=len)
+    except FileNotFoundError:
+        return str(path)
+
+
+def _of_dockerfile(folder: Path) -> tuple[list[str], list[str]]:
+    """ENTRYPOINT and CMD of the last stage."""
+    try:
+        text = (folder / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    except (OSError, UnicodeDecodeError):
+        return [], []
+    found: dict[str, list[str]] = {}
+    for keyword, rest in _START.findall(text):
+        if keyword.upper() == "FROM":
+            found.clear()
+        else:
+            found[keyword.upper()] = _words(rest.strip())
+    return found.get("ENTRYPOINT", []), found.get("CMD", [])
+
+
+def _words(written: str) -> list[str]:
+    try:
+        words = json.loads(written) if written.startswith("[") else None
+        if isinstance(words, list):
+            return [str(word) for word in words]
+        return shlex.split(written)
+    except ValueError:
+        return []
+
+
+def _of_files(folder: Path) -> list[str]:
+    try:
+        there = sorted(path.name for path in folder.glob("*.py")) + sorted(
+            path.name for path in folder.glob("*.sh")
+        )
+    except OSError:
+        return []
+    names = [name for name in there if name not in _NO_PROGRAMS and not name.startswith("test_")]
+    usual = [name for name in _USUAL if name in names]
+    if not usual and len(names) != 1:
+        return []
+    program = (usual or names)[0]
+    return [_interpreter(program), program]
+
+
+def _interpreter(program: str) -> str:
+    return "sh" if program.endswith(".sh") else "python"
+
+
+def _is_there(word: str, folder: Path) -> bool:
+    return not word.endswith((".py", ".sh")) or (folder / word).is_file()
+
+
+def _wants_paddle(words: list[str], folder: Path) -> bool:
+    if not words or not words[0].startswith("python"):
+        return False
+    if any(word.startswith("paddle") for word in words):
+        return True
+    script = next((folder / word for word in words if word.endswith(".py")), None)
+    return script is not None and b"paddle" in script.read_bytes()
+
+
+def _has_paddle(python: str) -> bool:
+    program = shutil.which(python) or shutil.which("python3")
+    if program is None:
+        return False
+    asked = "import importlib.util as u, sys; sys.exit(u.find_spec('paddle') is None)"
+    return subprocess.run([program, "-c", asked], capture_output=True, check=False).returncode == 0
