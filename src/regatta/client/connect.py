@@ -11,7 +11,7 @@ from regatta.engines.base import Traits
 from regatta.engines.blocking import Blocking, Inline
 
 if TYPE_CHECKING:
-    from regatta.client.server_info import ServerInfo
+    from regatta.daemon.about import ServerInfo
 
 
 def connect(url: str | None = None, *, token: str | None = None, start: bool = True) -> Blocking:

@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from regatta.client.channel import API, Channel, read
-from regatta.engines.base import Traits
-
-
-class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    version: str
-    pid: int
-    url: str = ""
-    home: str = ""
-    engine: str = "local"
-    namespace: str = "default"
-    takes_shell: bool = True
-    started_at: float = 0.0
-    #: False where it runs in the foreground (`regatta serve`).
-    guarded: bool = True
-
-    @property
-    def traits(self) -> Traits:
-        return Traits(engine=self.engine, namespace=self.namespace, takes_shell=self.takes_shell)
+from regatta.daemon.about import ServerInfo
 
 
 async def read_info(channel: Channel) -> ServerInfo:

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from regatta import __version__
 from regatta.engines.base import Engine
-from regatta.server import responses
+from regatta.server import responses, schemas
 from regatta.server.auth import Doorkeeper
+from regatta.server.body_limit import BodyLimit
 from regatta.server.routes.job_routes import job_routes
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
@@ -50,7 +51,7 @@ def make_app(
     )
     app.state.leave = leave
 
-    @app.get("/healthz", include_in_schema=False)
+    @app.get("/healthz", tags=["server"], responses=schemas.answers({200: schemas.HEALTH}))
     async def health() -> Response:
         return responses.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
 
@@ -58,5 +59,7 @@ def make_app(
     app.include_router(stream_routes(engine, leaving), prefix=API)
     app.include_router(server_routes(engine, describe, leave), prefix=API)
     responses.install(app)
+    schemas.install(app)
+    app.add_middleware(BodyLimit)
     app.add_middleware(Doorkeeper, opens=opens, hosts=hosts, any_address=any_address)
     return app

@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from regatta.server.connections import ADMIT
 from regatta.server.responses import refusal
 
 #: Answers without a token, so that a client can tell a server from a stranger on its old port.
@@ -57,6 +58,8 @@ class Doorkeeper:
             if problem is not None:
                 await refusal(*problem)(scope, receive, send)
                 return
+            if scope["path"] not in OPEN_PATHS:
+                scope["state"][ADMIT]()
         await self._app(scope, receive, send)
 
     def _problem(self, path: str, headers: Headers) -> tuple[int, str, str] | None:

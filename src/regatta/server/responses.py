@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.api.job import Job, document
@@ -18,9 +19,17 @@ from regatta.api.problems import Problem, how_many
 
 log = logging.getLogger(__name__)
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
-def answer(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+class Refusal(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+    problems: tuple[Problem, ...] = ()
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
 
 
 def answer_job(job: Job) -> Response:
@@ -32,7 +41,7 @@ def items(values: list[Any]) -> Response:
 
 
 def refusal(status: int, code: str, message: str, problems: Sequence[Problem] = ()) -> Response:
-    return answer({"code": code, "message": message, "problems": problems}, status)
+    return answer(Refusal(code, message, tuple(problems)), status)
 
 
 def install(app: FastAPI) -> None:
@@ -72,7 +81,23 @@ def _http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         message = f"there is no {request.url.path} here; the API is under /regatta/v1"
         return refusal(404, "NoSuchPath", message)
-    return refusal(error.status_code, "BadRequest", str(error.detail))
+    if error.status_code == 405:
+        allowed = ", ".join(_methods(request))
+        message = f"{request.method} means nothing at {request.url.path}; there is {allowed}"
+        return answer(Refusal("NoSuchMethod", message), 405, {"Allow": allowed})
+    code = "TooLarge" if error.status_code == 413 else "BadRequest"
+    return refusal(error.status_code, code, str(error.detail))
+
+
+def _methods(request: Request) -> list[str]:
+    """What may be asked of this path: Starlette tells those of one route, and it has several."""
+    asked = [{**request.scope, "method": method} for method in METHODS]
+    routes = request.app.router.routes
+    return [
+        scope["method"]
+        for scope in asked
+        if any(route.matches(scope)[0] is Match.FULL for route in routes)
+    ]
 
 
 def _broken(request: Request, error: Exception) -> Response:

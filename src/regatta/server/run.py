@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from regatta.daemon.server_files import Address, FileLock, ServerFiles
 from regatta.engines.base import Engine
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
+from regatta.engines.local.replicas.open_files import allow_more
 from regatta.server.app import make_app
+from regatta.server.connections import BoundedConnection, Strangers, stay_calm
 from regatta.server.place import Place, bound_log
 
 log = logging.getLogger(__name__)
@@ -40,6 +43,9 @@ CANNOT_SERVE = 78
 #: What listens on all of a machine's addresses, and the one among them that commands here use.
 EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 CLOSE_SECONDS = 10.0
+#: Connections that wait to be accepted; and how many are at once, before strangers among them can
+#: be turned out.
+WAITING, ACCEPTED_AT_ONCE = 2048, 32
 #: Somebody may look whether the lock is held by taking it for a moment.
 LOCK_TRIES = 20
 
@@ -130,8 +136,10 @@ async def _serve(
         hosts=_names_of(host),
         any_address=host in EVERY_ADDRESS,
     )
-    server = _Server(app, announce)
+    strangers = Strangers(allow_more())
+    server = _Server(app, strangers, announce)
     loop = asyncio.get_running_loop()
+    stay_calm(loop, strangers)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, app.state.leave)
     watch = asyncio.create_task(place.keep(app.state.leave))
@@ -150,10 +158,11 @@ class _Server(uvicorn.Server):
     """uvicorn, told when it answers, and with our own meaning of signals: SIGTERM is a request
     to leave in order and ends with 0, so that the guardian does not take it for a death."""
 
-    def __init__(self, app: Any, announce: Callable[[], None]) -> None:
+    def __init__(self, app: Any, strangers: Strangers, announce: Callable[[], None]) -> None:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=partial(BoundedConnection, strangers),  # type: ignore[arg-type]
+            backlog=ACCEPTED_AT_ONCE,
             ws="none",
             loop="asyncio",
             log_config=None,
@@ -168,6 +177,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(WAITING)
         self._announce()
 
     @contextmanager

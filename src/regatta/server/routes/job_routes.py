@@ -7,22 +7,24 @@ from typing import Literal
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from regatta.api.job import document
-from regatta.engines.base import Engine
+from regatta.api.job import Job, document
+from regatta.engines.base import Accepted, Engine, PodView, Preview
 from regatta.server.responses import answer, answer_job, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
+from regatta.server.schemas import NOTHING, answers, items_of, of
 
 JOB = "/namespaces/{namespace}/jobs/{name}"
+ONE = answers({200: of(Job)})
 
 
 def job_routes(engine: Engine) -> APIRouter:
     routes = APIRouter(tags=["jobs"])
 
-    @routes.get("/jobs")
+    @routes.get("/jobs", responses=answers({200: items_of(Job)}))
     async def list_jobs(namespace: str | None = None) -> Response:
         return items(await engine.list(namespace))
 
-    @routes.post("/jobs", status_code=201)
+    @routes.post("/jobs", status_code=201, responses=answers({201: of(Accepted), 200: of(Preview)}))
     async def submit(
         body: SubmissionBody, dryRun: Literal["true", "stored", "false"] = "false"
     ) -> Response:
@@ -38,32 +40,32 @@ def job_routes(engine: Engine) -> APIRouter:
         shown = {field: getattr(preview, field) for field in fields}
         return answer({"job": document(preview.job), **shown})
 
-    @routes.get(JOB)
+    @routes.get(JOB, responses=ONE)
     async def get(namespace: str, name: str) -> Response:
         return answer_job(await engine.get(namespace, name))
 
-    @routes.delete(JOB)
+    @routes.delete(JOB, responses=answers({200: NOTHING}))
     async def delete(namespace: str, name: str) -> Response:
         await engine.delete(namespace, name)
         return answer({})
 
-    @routes.post(JOB + "/stop")
+    @routes.post(JOB + "/stop", responses=ONE)
     async def stop(namespace: str, name: str) -> Response:
         return answer_job(await engine.stop(namespace, name))
 
-    @routes.post(JOB + "/scale")
+    @routes.post(JOB + "/scale", responses=ONE)
     async def scale(namespace: str, name: str, body: ScaleBody) -> Response:
         return answer_job(await engine.scale(namespace, name, body.role, body.replicas))
 
-    @routes.post(JOB + "/suspend")
+    @routes.post(JOB + "/suspend", responses=ONE)
     async def suspend(namespace: str, name: str) -> Response:
         return answer_job(await engine.suspend(namespace, name))
 
-    @routes.post(JOB + "/resume")
+    @routes.post(JOB + "/resume", responses=ONE)
     async def resume(namespace: str, name: str) -> Response:
         return answer_job(await engine.resume(namespace, name))
 
-    @routes.get(JOB + "/pods")
+    @routes.get(JOB + "/pods", responses=answers({200: items_of(PodView)}))
     async def pods(namespace: str, name: str) -> Response:
         return items(await engine.pods(namespace, name))
 

@@ -9,8 +9,10 @@ import msgspec
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from regatta.engines.base import Engine
+from regatta.daemon.about import ServerInfo
+from regatta.engines.base import Capacity, Engine
 from regatta.server.responses import answer
+from regatta.server.schemas import NOTHING, answers, of
 
 
 def server_routes(
@@ -18,15 +20,15 @@ def server_routes(
 ) -> APIRouter:
     routes = APIRouter(tags=["server"])
 
-    @routes.get("/capacity")
+    @routes.get("/capacity", responses=answers({200: of(Capacity)}))
     async def capacity(namespace: str | None = None) -> Response:
         return answer(await engine.capacity(namespace))
 
-    @routes.get("/server")
+    @routes.get("/server", responses=answers({200: of(ServerInfo)}))
     async def server() -> Response:
         return answer({**describe(), **msgspec.to_builtins(await engine.traits())})
 
-    @routes.post("/server/stop")
+    @routes.post("/server/stop", status_code=202, responses=answers({202: NOTHING}))
     async def stop_server() -> Response:
         """Ends the server. Replicas run on under their supervisors; the next server finds them."""
         stop()

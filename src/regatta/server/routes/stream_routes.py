@@ -10,10 +10,11 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
 from regatta.api.errors import BadRequest
-from regatta.engines.base import Engine, LogQuery
+from regatta.engines.base import Engine, EventView, LogQuery
 from regatta.engines.logs.positions import decode_position
 from regatta.server.responses import items
 from regatta.server.routes.job_routes import JOB
+from regatta.server.schemas import EventStream, answers, items_of
 from regatta.server.streams import sse
 
 #: Of events: what a database can count.
@@ -28,12 +29,12 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
     """`leaving` ends every stream: the server is about to stop."""
     routes = APIRouter(tags=["streams"])
 
-    @routes.get("/watch")
+    @routes.get("/watch", response_class=EventStream, responses=answers({}, streams=True))
     async def watch(namespace: str | None = None, name: str | None = None) -> Response:
         """Server-sent events: `job` for each job as it is now, `synced`, then `job` and `gone`."""
         return await sse.stream(engine.watch(namespace, name), leaving)
 
-    @routes.get("/events")
+    @routes.get("/events", responses=answers({200: items_of(EventView)}, streams=True))
     async def events(
         namespace: str | None = None,
         job: str | None = None,
@@ -48,7 +49,7 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
             return items(await engine.events(namespace, job, after))
         return await sse.stream(engine.follow_events(namespace, job, after), leaving)
 
-    @routes.get(JOB + "/logs")
+    @routes.get(JOB + "/logs", response_class=EventStream, responses=answers({}, streams=True))
     async def logs(
         namespace: str,
         name: str,

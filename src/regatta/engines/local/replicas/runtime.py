@@ -21,6 +21,7 @@ import msgspec
 from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
 from regatta.engines.local.replicas.leftovers import end_leftovers
+from regatta.engines.local.replicas.open_files import given
 from regatta.engines.local.replicas.procfs import (
     Sample,
     below,
@@ -140,7 +141,7 @@ class Runtime:
             # Only what is said here is inherited: descriptors of ours close at exec by themselves.
             pid = os.posix_spawn(
                 self._python,
-                [self._python, "-I", "-S", SUPERVISOR, str(folder)],
+                [self._python, "-I", "-S", SUPERVISOR, str(folder), str(given() or "")],
                 {},
                 file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)],
                 setsid=True,

@@ -10,4 +10,4 @@ if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/")[0].rpartition("/")[0])
     from supervisor.life import main  # type: ignore[import-not-found,unused-ignore]
 
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -342,12 +342,19 @@ def _run_quietly(argv: list[str], environment: dict[str, str]) -> None:
         os.close(nothing)
 
 
-def main(folder: str) -> int:
+def main(folder: str, open_files: str = "") -> int:
+    """`open_files`: how many a replica may have, where the engine allows itself more."""
     try:
         claim = take_claim(folder)
     except AlreadyClaimed:
         return EXIT_CLAIMED
     from . import linux  # after the claim: a supervisor that must leave leaves sooner
+
+    if open_files:
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(open_files), most))
 
     os.chdir("/")
     spec = jsonfile.read(folder + "/run.json")

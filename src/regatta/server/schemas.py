@@ -1,0 +1,91 @@
+"""What `openapi.json` says of answers. They are made of the structures that go out, whose schemas
+msgspec knows; so nothing is described twice, and nothing is checked while it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from starlette.responses import Response
+
+from regatta.api.job import Job
+from regatta.daemon.about import ServerInfo
+from regatta.engines.base import Accepted, Capacity, EventView, PodView, Preview
+from regatta.server.responses import Refusal
+
+Schema = dict[str, Any]
+Declared = dict[int | str, dict[str, Any]]
+
+_ANSWERS = (Job, Accepted, Preview, PodView, EventView, Capacity, ServerInfo, Refusal)
+_PLACE = "#/components/schemas/{name}"
+
+#: What any route may answer: an engine, the doorkeeper or the server itself refuses.
+_REFUSALS = {
+    400: "The request cannot be read.",
+    401: "No token, or a wrong one; in front of a cluster, it does not know who asks.",
+    403: "From a web page, or under a foreign name; in front of a cluster, a missing right.",
+    404: "No such job, or no such path.",
+    409: "The job is in no state for that.",
+    413: "The body is too large.",
+    422: "The job, or what is asked of it, is not possible.",
+    500: "A mistake of the server's own.",
+    503: "Not now: no ports are free, or the cluster is away.",
+    507: "The disk is full.",
+}
+
+NOTHING: Schema = {"type": "object", "properties": {}}
+HEALTH: Schema = {
+    "type": "object",
+    "properties": {
+        "status": {"type": "string"},
+        "version": {"type": "string"},
+        "pid": {"type": "integer"},
+    },
+    "required": ["status", "version", "pid"],
+}
+
+
+class EventStream(Response):
+    media_type = "text/event-stream"
+
+
+def of(kind: type) -> Schema:
+    return {"$ref": _PLACE.format(name=kind.__name__)}
+
+
+def items_of(kind: type) -> Schema:
+    items = {"type": "array", "items": of(kind)}
+    return {"type": "object", "properties": {"items": items}, "required": ["items"]}
+
+
+def answers(schemas: dict[int, Schema], *, streams: bool = False) -> Declared:
+    """For a route's `responses`: by status what it answers, and every refusal."""
+    declared: Declared = {
+        status: {"description": said, "content": _json(of(Refusal))}
+        for status, said in _REFUSALS.items()
+    }
+    for status, schema in schemas.items():
+        declared[status] = {"description": "As asked.", "content": _json(schema)}
+    if streams:
+        ok = declared.setdefault(200, {"description": "As asked.", "content": {}})
+        ok["content"][EventStream.media_type] = {"schema": {"type": "string"}}
+    return declared
+
+
+def _json(schema: Schema) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def install(app: FastAPI) -> None:
+    """Adds what the routes' answers refer to, when somebody asks for the description."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            _, named = msgspec.json.schema_components(_ANSWERS, ref_template=_PLACE)
+            plain()["components"]["schemas"].update(named)
+        assert app.openapi_schema is not None
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,208 @@
+"""Strangers on the port: they hold little, not for long, and keep nobody out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import resource
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import uvicorn
+
+from regatta.server import connections
+from regatta.server.connections import BoundedConnection, Seldom, Strangers, stay_calm
+from tests.doors import Regatta, eventually, shell_job
+
+HALF = b"GET /regatta/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "
+KNOWN = b"GET /known HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def start_with(regatta: Regatta, limit: str) -> None:
+    command = " ".join(regatta.command("server", "start"))
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit {limit}; {command}"], env=regatta.environment, capture_output=True
+    )
+    assert done.returncode == 0, done
+
+
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+@contextmanager
+def many_files(count: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < count:
+        pytest.skip(f"this machine allows {hard} open files, and the test needs {count}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_two_thousand_half_requests_keep_nobody_out(fresh: Regatta) -> None:
+    start_with(fresh, "-n 1024")
+    server = fresh.address.pid
+    with many_files(4096), ExitStack() as strangers:
+        place = urlsplit(fresh.address.url).netloc.split(":")
+        ends = []
+        for _ in range(2000):
+            end = strangers.enter_context(socket.socket())
+            end.connect((place[0], int(place[1])))
+            with contextlib.suppress(ConnectionError):  # it may be turned out already
+                end.sendall(HALF)
+            ends.append(end)
+
+        for _ in range(3):
+            assert fresh("get").code == 0
+
+        assert open_files(server) < 512
+        assert fresh.files.log.stat().st_size < 64 * 1024
+        # And nobody stays for ever.
+        eventually(lambda: open_files(server) < 100, "the strangers to be turned out")
+        assert fresh.address.pid == server
+
+
+def test_a_server_that_can_open_no_more_files_says_it_seldom_and_goes_on(fresh: Regatta) -> None:
+    start_with(fresh, "-n 128")
+    server = fresh.address.pid
+    watching = (
+        "GET /regatta/v1/watch HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {fresh.files.token()}\r\n\r\n"
+    ).encode()
+    with ExitStack() as owners:
+        place = urlsplit(fresh.address.url).netloc.split(":")
+        for _ in range(150):
+            end = owners.enter_context(socket.socket())
+            end.connect((place[0], int(place[1])))
+            end.sendall(watching)
+        eventually(lambda: "a connection waits" in fresh.files.log.read_text(), "the word of it")
+
+    eventually(lambda: open_files(server) < 100, "room")
+    assert fresh("get").code == 0
+    assert fresh.files.log.read_text().count("a connection waits") < 5
+    assert fresh.files.log.stat().st_size < 64 * 1024
+
+
+def test_a_replica_may_open_as_many_files_as_the_server_was_given(fresh: Regatta) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    start_with(fresh, "-S -n 300")
+
+    assert fresh("run", "-", stdin=shell_job("limited", "ulimit -n")).code == 0
+
+    assert "300" in fresh("logs", "limited").out
+    limits = Path(f"/proc/{fresh.address.pid}/limits").read_text()
+    assert f"Max open files            {hard}" in limits
+
+
+@contextmanager
+def a_small_server(strangers: Strangers) -> Iterator[int]:
+    """Answers whole requests; who asks for /known is known."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/known":
+            scope["state"]["admit"]()
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    kind: Any = partial(BoundedConnection, strangers)
+    server = uvicorn.Server(uvicorn.Config(app, http=kind, lifespan="off", log_config=None))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=server.run, args=[[listener]])
+        serving.start()
+        try:
+            eventually(lambda: server.started, "the server")
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            serving.join()
+
+
+def until_hung_up(end: socket.socket) -> bytes:
+    said = b""
+    try:
+        while got := end.recv(65536):
+            said += got
+    except ConnectionResetError:
+        pass
+    return said
+
+
+def dialled(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+SLOW = {
+    "silence": b"",
+    "half a request": HALF,
+    "half of the next request": KNOWN + HALF,
+    "half of a body": b"POST /known HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+}
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_who_says_no_more_is_turned_out(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.2)
+    strangers = Strangers(1024)
+
+    with a_small_server(strangers) as port, dialled(port) as end:
+        end.sendall(SLOW[case])
+        answer = until_hung_up(end)
+
+    assert answer.startswith(b"HTTP/1.1 200") == (case == "half of the next request")
+    assert len(strangers) == 0
+
+
+def test_the_oldest_stranger_makes_room_and_who_is_known_stays() -> None:
+    strangers = Strangers(8)  # a quarter of these files: two strangers
+    with a_small_server(strangers) as port, ExitStack() as stack:
+        known = stack.enter_context(dialled(port))
+        known.sendall(KNOWN)
+        assert known.recv(65536).startswith(b"HTTP/1.1 200")
+        oldest, second, third = (stack.enter_context(dialled(port)) for _ in range(3))
+
+        assert until_hung_up(oldest) == b""
+
+        for end in (known, second, third):
+            end.sendall(KNOWN)
+            assert end.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_half_requests_hold_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_BYTES", 100)
+    with a_small_server(Strangers(1024)) as port, dialled(port) as end:
+        end.sendall(HALF + b"x" * 200)
+        assert until_hung_up(end) == b""
+
+
+def test_the_same_words_are_logged_now_and_then_only() -> None:
+    seldom = Seldom()
+
+    def said(words: str) -> bool:
+        return seldom.filter(logging.LogRecord("x", logging.INFO, "", 0, words, None, None))
+
+    assert [said("a"), said("b"), said("a")] == [True, True, False]
+
+
+def test_other_trouble_is_told_as_ever(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        stay_calm(loop, Strangers(1024))
+        loop.call_exception_handler({"message": "something else", "exception": OSError(5, "odd")})
+
+    asyncio.run(scene())
+    assert "something else" in caplog.text
