@@ -102,8 +102,8 @@ def left_running(job: Job, pods: Sequence[PodView]) -> list[str]:
     if not job.finished or not running:
         return []
     why = ""
-    if job.spec.clean_pod_policy is CleanPodPolicy.NEVER:
-        why = " because the job says cleanPodPolicy: Never"
+    if job.spec.clean_pod_policy in (CleanPodPolicy.NEVER, CleanPodPolicy.ON_FAILURE):
+        why = f" because the job says cleanPodPolicy: {job.spec.clean_pod_policy}"
     names = ", ".join(f"{pod.role}-{pod.index}" for pod in running[:8])
     more = "" if len(running) <= 8 else f" and {len(running) - 8} more"
     verb, them = ("runs", "it") if len(running) == 1 else ("run", "them")
