@@ -6,6 +6,7 @@ PADDLE := .venv-paddle
 JOBS ?= 3
 NODE ?= kwok
 NODES ?= 8
+FOLDER := $(if $(CLUSTER),--folder "$(CLUSTER)")
 
 .PHONY: help install demo test lint mutants bench bench-kube kube kube-up kube-down clean
 
@@ -39,11 +40,11 @@ bench-kube: .venv/.installed  ## measure the operator on a real API server, besi
 kube: .venv/.installed  ## build the test cluster's programs from source, once (minutes, then cached)
 	$(BIN)/python -m tests.kubernetes.controlplane.build
 
-kube-up: .venv/.installed  ## a Kubernetes on this machine: NODES=8 kwok nodes, or NODE=real as root
-	$(BIN)/python -m tests.kubernetes.controlplane.cluster up --node $(NODE) --nodes $(NODES)
+kube-up: .venv/.installed  ## a Kubernetes on this machine: NODES=8 kwok nodes, or NODE=real as root (CLUSTER=folder)
+	$(BIN)/python -m tests.kubernetes.controlplane.cluster up $(FOLDER) --node $(NODE) --nodes $(NODES)
 
 kube-down: .venv/.installed  ## stop what kube-up started
-	$(BIN)/python -m tests.kubernetes.controlplane.cluster down
+	$(BIN)/python -m tests.kubernetes.controlplane.cluster down $(FOLDER)
 
 clean:  ## remove environments and caches
 	rm -rf .venv .venv-paddle .venv-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants build dist

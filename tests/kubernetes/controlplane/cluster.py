@@ -69,14 +69,27 @@ def alone(access: Access) -> Iterator[None]:
         yield
 
 
-def up(folder: Path, node: str, nodes: int) -> Access:
-    """Start a cluster that stays until `down`; the one that runs already, if one does."""
+def up(folder: Path, node: str, nodes: int) -> tuple[Access, str]:
+    """Start a cluster that stays until `down`, or find the one that runs already; which of them it
+    was, in a sentence."""
     folder.mkdir(parents=True, exist_ok=True)
     with _turn(folder):
-        if _holder(folder) is None:
+        holder = _holder(folder)
+        if holder is None:
             _forget(folder)
             _start_holder(folder, node, nodes, for_clients=False)
-    return _access(folder)
+    return _access(folder), "" if holder is None else _whose(_state(folder), node)
+
+
+def _whose(state: dict[str, Any], node: str) -> str:
+    """Of a cluster that ran before we came: one may be shared by several checkouts."""
+    checkout = state.get("checkout", "another checkout")
+    ours = checkout == str(_ROOT)
+    said = f"It ran already: {'this checkout' if ours else checkout} started it"
+    if state["node"] != node:
+        said += f", with {state['node']} nodes and not {node}, as you asked"
+    own = "" if ours else "; `make kube-up CLUSTER=FOLDER` makes one of your own"
+    return f"{said}{own}.\n"
 
 
 def down(folder: Path) -> bool:
@@ -148,6 +161,7 @@ def _write_state(folder: Path, plane: ControlPlane, node: str) -> None:
         "pid": os.getpid(),
         "url": plane.url,
         "node": node,
+        "checkout": str(_ROOT),
         "users": [dataclasses.asdict(user) for user in plane.users.values()],
     }
     partial = folder / "cluster.json.partial"
@@ -214,7 +228,7 @@ def _turn(folder: Path) -> Iterator[None]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="cluster", description="A Kubernetes on this machine.")
     parser.add_argument("what", choices=("up", "down", "hold"))
-    parser.add_argument("--folder", type=Path, default=cache_folder() / "cluster")
+    parser.add_argument("--folder", type=_absolute, default=_usual_folder())
     parser.add_argument("--node", choices=(KWOK, REAL), default=KWOK)
     parser.add_argument("--nodes", type=int, default=8, help="how many kwok nodes")
     parser.add_argument("--for-clients", action="store_true", help=argparse.SUPPRESS)
@@ -227,12 +241,21 @@ def main(arguments: list[str]) -> int:
         else:
             if asked.node == REAL and (reason := why_no_real_node()) is not None:
                 raise ClusterProblem(reason)
-            access = up(asked.folder, asked.node, asked.nodes)
-            print(_greeting(asked.folder, access))
+            access, whose = up(asked.folder, asked.node, asked.nodes)
+            print(whose + _greeting(asked.folder, access))
     except (ClusterProblem, CannotBuild) as problem:
         print(problem, file=sys.stderr)
         return 1
     return 0
+
+
+def _absolute(text: str) -> Path:
+    return Path(text).absolute()
+
+
+def _usual_folder() -> Path:
+    """One for all checkouts of this machine."""
+    return cache_folder() / "cluster"
 
 
 def _greeting(folder: Path, access: Access) -> str:
@@ -242,7 +265,7 @@ def _greeting(folder: Path, access: Access) -> str:
         f"({names[0]}…) runs at {access.url}\n"
         f"  export KUBECONFIG={access.admin_kubeconfig}\n"
         f"  export PATH={folder / 'bin'}:$PATH    # for kubectl\n"
-        "`make kube-down` stops it."
+        f"`make kube-down{'' if folder == _usual_folder() else f' CLUSTER={folder}'}` stops it."
     )
 
 

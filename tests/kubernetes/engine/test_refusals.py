@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import Regatta
+from regatta.api.errors import BadRequest, JobNotFound
+from tests.doors import Regatta, eventually
 from tests.kubernetes.conftest import StartPlane
 from tests.kubernetes.controlplane.plane import ControlPlane, PlaneOptions
 from tests.kubernetes.controlplane.processes import free_port
@@ -57,7 +58,7 @@ def strange_token(document: dict) -> None:
 
 
 REFUSED = {
-    "nobody answers": (rewritten(elsewhere), 5, "the cluster of context test does not answer"),
+    "nobody answers": (rewritten(elsewhere), 5, "the cluster of context test (/"),
     "a token that nobody knows": (rewritten(strange_token), 5, "does not know you (401)"),
 }
 
@@ -109,6 +110,61 @@ def test_a_namespace_that_is_not_there(plane: ControlPlane, tmp_path: Path) -> N
 
     assert said.code == 2
     assert "`kubectl create namespace nowhere` makes it" in said.err
+
+
+ODD_NAMESPACES = ["..", ".", "../kube-system", "Team", "a.b", "a" * 64]
+
+
+@pytest.mark.parametrize("namespace", ODD_NAMESPACES)
+def test_a_namespace_that_no_cluster_could_have_is_refused_by_name(
+    plane: ControlPlane, tmp_path: Path, namespace: str
+) -> None:
+    said = ClusterRegatta(tmp_path, plane, "default")("-n", namespace, "get")
+
+    assert said.code == 2, said
+    assert f'namespace: found "{namespace[:20]}' in said.err
+    assert "a namespace is at most 63 lower-case letters, digits and -" in said.err
+
+
+def test_so_it_is_by_a_server_in_front_of_the_cluster(plane: ControlPlane, tmp_path: Path) -> None:
+    with ClusterRegatta(tmp_path, plane, "default").serving("--engine", "kubernetes") as engine:
+        asked: list[Callable[[str], object]] = [
+            engine.list,
+            engine.capacity,
+            lambda where: engine.get(where, "x"),
+            lambda where: engine.delete(where, "x"),
+            lambda where: engine.events(where, None),
+            lambda where: next(iter(engine.watch(where))),
+        ]
+        for ask in asked:
+            with pytest.raises(BadRequest, match=r'namespace: found "\.\."; a namespace is'):
+                ask("..")
+        with pytest.raises(JobNotFound):
+            engine.get("default", "..")
+
+
+def test_a_job_at_which_no_operator_looks_says_so_and_what_to_do(
+    start_plane: StartPlane, tmp_path: Path
+) -> None:
+    plane = start_plane(controller_manager=False, scheduler=False, kwok=False)
+    install_crd(plane)
+    jobs = Jobs(plane, "default")
+    jobs.create(jobfiles.running("alone", workers=1))
+    regatta = ClusterRegatta(tmp_path, plane, "default")
+    assert "NoOperator" not in regatta("describe", "alone").out, "it is too early to say"
+
+    said = eventually(lambda: _if_told(regatta("describe", "alone").out), "that nobody looks")
+
+    assert "Why it waits:\n  NoOperator: no operator has looked at it: none runs" in said
+    assert "`kubectl apply -f deploy/v1/crd.yaml -f deploy/v1/operator.yaml` installs it" in said
+    assert json.loads(regatta("get", "alone", "-o", "json").out)["status"]["reason"] == "NoOperator"
+    assert not jobs.status("alone"), "nothing of it is stored"
+    jobs.api.patch(f"{jobs.path}/alone/status", {"status": {"phase": "Pending"}})
+    assert "NoOperator" not in regatta("describe", "alone").out
+
+
+def _if_told(said: str) -> str:
+    return said if "NoOperator" in said else ""
 
 
 @pytest.mark.parametrize("words", [["get"], ["describe", "x"], ["wait", "x"]])

@@ -12,8 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from regatta.api.errors import NoCluster
+from regatta.api.checks.names import about_namespace
+from regatta.api.errors import BadRequest, NoCluster
 from regatta.api.job import Job
+from regatta.controller.changes import no_such_job
 from regatta.controller.plan import Instant
 from regatta.engines.base import (
     Accepted,
@@ -47,6 +49,7 @@ from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_vie
 from regatta.engines.kubernetes.engine.refusals import explained
 from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
+from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
@@ -65,6 +68,14 @@ T = TypeVar("T")
 logging.getLogger("regatta.engines.kubernetes").addHandler(logging.NullHandler())
 
 
+def _check_names(namespace: object = None, name: object = None, *_: object, **__: object) -> None:
+    """Of a call that says where: names become parts of a path, and `..` would lead elsewhere."""
+    if isinstance(namespace, str) and namespace and (wrong := about_namespace(namespace)):
+        raise BadRequest(f"namespace: {wrong}")
+    if isinstance(name, str) and name in (".", ".."):
+        raise no_such_job(str(namespace), name)
+
+
 def _call(
     method: Callable[Concatenate[KubernetesEngine, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[KubernetesEngine, P], Coroutine[Any, Any, T]]:
@@ -72,6 +83,7 @@ def _call(
 
     @functools.wraps(method)
     async def asked(self: KubernetesEngine, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        _check_names(*args, **kwargs)
         try:
             return await method(self, *args, **kwargs)
         except KubeError as trouble:
@@ -87,6 +99,7 @@ def _stream(
     async def streamed(
         self: KubernetesEngine, /, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncGenerator[T, None]:
+        _check_names(*args, **kwargs)
         try:
             async with aclosing(method(self, *args, **kwargs)) as items:
                 async for item in items:
@@ -161,12 +174,13 @@ class KubernetesEngine:
 
     @_call
     async def get(self, namespace: str, name: str) -> Job:
-        return await get_job(self._client, namespace, name)
+        return with_note(await get_job(self._client, namespace, name), datetime.now(UTC))
 
     @_call
     async def list(self, namespace: str | None = None) -> builtins.list[Job]:
         found = await self._client.list(PADDLE_JOBS, JobDocument, namespace=namespace or "")
-        return watch.oldest_first([read_job(document) for document in found.items])
+        now = datetime.now(UTC)
+        return watch.oldest_first([with_note(read_job(document), now) for document in found.items])
 
     @_call
     async def stop(self, namespace: str, name: str) -> Job:
