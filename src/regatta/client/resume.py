@@ -11,7 +11,13 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from regatta.api.errors import RegattaError, ServerHangs, ServerStopped, ServerUnreachable
+from regatta.api.errors import (
+    RegattaError,
+    ServerHangs,
+    ServerStopped,
+    ServerUnreachable,
+    UnusableFile,
+)
 from regatta.client.channel import Channel, Query, told
 from regatta.client.event_stream import ServerEvent
 from regatta.engines.base import Lost
@@ -29,7 +35,8 @@ async def resuming(
     2. Each connection starts after the last id of the one before, the first after `last_id`.
     3. `Lost` says that a connection is gone; what comes next is of another one.
     4. A refusal (404, 400) is raised: asking again would not change it. So is an `error` event, and
-       so is a server that hangs before anything came; later on it may be in a moment's trouble.
+       so is a server that hangs, or cannot start, before anything came; later on it may be in a
+       moment's trouble.
        So is `ServerStopped`.
     """
     tried = begun = False
@@ -51,10 +58,10 @@ async def resuming(
                     yield event
         except ServerStopped:
             raise
-        except ServerHangs as hangs:
+        except (ServerHangs, UnusableFile) as hopeless:
             if not begun:
                 raise
-            why = str(hangs)
+            why = str(hopeless)
         except ServerUnreachable as broken:
             why = str(broken)
         except RegattaError as refusal:

@@ -18,7 +18,14 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     started_at: float = 0.0
     #: False where it runs in the foreground (`regatta serve`).
     guarded: bool = True
+    #: What keeps its engine from its work just now.
+    notices: tuple[str, ...] = ()
 
     @property
     def traits(self) -> Traits:
-        return Traits(engine=self.engine, namespace=self.namespace, takes_shell=self.takes_shell)
+        return Traits(
+            engine=self.engine,
+            namespace=self.namespace,
+            takes_shell=self.takes_shell,
+            notices=self.notices,
+        )

@@ -54,16 +54,22 @@ def main(folder: str, adopted: int, command: list[str]) -> int:
         came_up = served(folder, pid)
         tries, has_served = tries + 1, has_served or came_up
         if tries == MOST_TRIES and not has_served:
-            print(f"guardian: the server ended with {code} again, giving up", file=sys.stderr)
+            say(f"the server ended with {code} again, giving up")
             return 1
         if time.monotonic() - began > STEADY_SECONDS:
             pause = FIRST_PAUSE
-        print(f"guardian: the server ended with {code}, starting it again", file=sys.stderr)
-        sys.stderr.flush()
+        say(f"the server ended with {code}, starting it again")
         time.sleep(pause)
         # One that came up was most likely killed, and somebody may be waiting for the next.
         pause = min(pause * 2, PAUSE_AFTER_SERVING if came_up else LONGEST_PAUSE)
     return 0
+
+
+def say(text: str) -> None:
+    try:  # noqa: SIM105 - contextlib is not worth its import here
+        print(f"guardian: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        pass  # a full disk: no reason to leave the server alone
 
 
 class StopSignal:

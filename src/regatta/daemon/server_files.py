@@ -54,8 +54,12 @@ class ServerFiles:
 
     def write(self, address: Address) -> None:
         draft = self.address.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(msgspec.json.encode(address))
-        draft.replace(self.address)
+        try:
+            draft.write_bytes(msgspec.json.encode(address))
+            draft.replace(self.address)
+        except OSError:  # a full disk
+            draft.unlink(missing_ok=True)
+            raise
 
     def forget(self, pid: int) -> None:
         """Says that this server leaves and none is wanted: a guardian that finds no address does

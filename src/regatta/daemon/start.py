@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from regatta.api.errors import NoServerHere, ServerUnreachable
+from regatta.api.errors import NoServerHere, ServerUnreachable, UnusableFile
 from regatta.daemon.find import answering, ask, is_older
 from regatta.daemon.server_files import Address, FileLock, ServerFiles, is_held
 from regatta.engines.local.home import home_root
@@ -45,6 +45,23 @@ def require_parts() -> None:
 def start_server(files: ServerFiles) -> Address:
     """Starts a server and waits until it answers. Whoever comes second finds the first one's."""
     require_parts()
+    try:
+        return _start(files)
+    except (OSError, ServerUnreachable) as failed:
+        from regatta.engines.local.store.disk_full import has_room
+
+        if has_room(files.folder):
+            raise
+        # Its log could not be written either, so what it ends with is about something else.
+        raise UnusableFile(
+            f"the server cannot start: the disk that holds {files.folder} is full, and the room "
+            "that is kept for starting on a full disk is used up. Nothing is lost. Remove "
+            "something else from that disk (1 MiB is enough) and try again; `regatta delete NAME` "
+            "then frees what a job's logs take."
+        ) from failed
+
+
+def _start(files: ServerFiles) -> Address:
     lock = FileLock(files.starting_lock)
     _within(START_SECONDS, lock.take, "another command is still starting the server", files)
     try:

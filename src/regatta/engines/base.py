@@ -87,6 +87,9 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 # What there is
 
+#: Reasons in a job's status that tell of the engine's own trouble with it, whatever its phase.
+DISK_FULL, NOT_REMOVED = "DiskFull", "NotRemoved"
+
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What an engine says of itself, so that no door needs to ask which one it is."""
@@ -97,6 +100,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     namespace: str = "default"
     #: Whether a `Shell` means something to it.
     takes_shell: bool = True
+    #: What keeps it from its work just now, such as a full disk.
+    notices: tuple[str, ...] = ()
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -92,7 +92,7 @@ class Place:
 
 def bound_log(files: ServerFiles) -> None:
     """For a server whose output goes to its log."""
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # there is none yet, or the disk is full
         if files.log.stat().st_size > LARGEST_LOG:
             shutil.copyfile(files.log, files.log.with_suffix(".log.1"))
             # Everybody appends, so they go on at the new end.

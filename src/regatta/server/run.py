@@ -56,7 +56,8 @@ def main() -> int:
         bound_log(ServerFiles(home.path))
         return serve(home.path, lambda: LocalEngine(home), guarded=True)
     except RegattaError as refused:
-        print(refused, file=sys.stderr)
+        with suppress(OSError):  # a full disk has no room for this either
+            print(refused, file=sys.stderr, flush=True)
         return CANNOT_SERVE
 
 

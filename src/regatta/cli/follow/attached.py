@@ -19,7 +19,7 @@ from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
 from regatta.cli.show.log_printer import LogPrinter
 from regatta.cli.show.overview import left_running, summary_lines
-from regatta.cli.show.rows import handle, phase_of
+from regatta.cli.show.rows import handle, phase_of, trouble
 from regatta.cli.show.times import now
 from regatta.engines.base import Gone, JobUpdate, LogBatch, LogQuery, Lost, Remark
 
@@ -40,6 +40,7 @@ class Attached:
         self._interrupts = 0
         self._stopping = False
         self._said = ""
+        self._trouble = ""
 
     def follow(self) -> Exit:
         """Until the job is over and its logs are drained, or the person leaves."""
@@ -78,6 +79,12 @@ class Attached:
             self._screen.clear()
             raise replaced(job.name, handle(job))
         self._job = job
+        if (told := trouble(job)) != self._trouble:
+            self._trouble = told
+            if told:
+                self._note(f"job {job.name}: {told}")
+        if told:
+            return
         phase, message = phase_of(job), job.status.message
         said = f"{phase}: {message}" if message and phase != Phase.RUNNING else phase
         if said != self._said and not job.finished:

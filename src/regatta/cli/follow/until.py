@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 
+import click
+
 from regatta.api.job import Job, Phase
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
-from regatta.cli.show.rows import handle
-from regatta.engines.base import Gone, Synced
+from regatta.cli.show.rows import handle, trouble
+from regatta.engines.base import NOT_REMOVED, Gone, Synced
 
 #: State → phases in which it is reached. A job that completed has also been running.
 STATES: dict[str, frozenset[Phase]] = {
@@ -39,6 +41,7 @@ def wait_for(
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     job: Job | None = None
+    told = ""
     for update in ticking(settings.engine().watch(namespace, name), 0.2):
         match update:
             case Job():
@@ -50,6 +53,12 @@ def wait_for(
                 job = update
                 if (code := _settled(job, state)) is not None:
                     return job, code
+                if (text := trouble(job)) != told:
+                    told = text
+                    if state == "deleted" and job.status.reason == NOT_REMOVED:
+                        raise Stop(Exit.FAILED, f"job {name} is not gone yet: {text}")
+                    if text:
+                        click.echo(f"warning: {name}: {text}", err=True)
             case Gone() | Synced() if update != Synced() or job is None:
                 return _absent(job, name, state)
         if deadline is not None and time.monotonic() > deadline:

@@ -15,7 +15,7 @@ from regatta.cli.show.overview import (
     left_running,
     painted_state,
 )
-from regatta.cli.show.rows import handle, phase_of, role_counts
+from regatta.cli.show.rows import handle, phase_of, role_counts, trouble
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import age, duration, since
 from regatta.engines.base import EventView, PodView
@@ -29,6 +29,7 @@ def describe_lines(
 ) -> list[str]:
     return [
         *_head(job, paint),
+        *_section("Trouble", [text] if (text := trouble(job)) else []),
         *_section("Why it waits", _waiting(job)),
         *_section("Why it failed", _failed(job, pods, paint)),
         *_section("Why it ended", _aborted(job)),
@@ -63,17 +64,22 @@ def _waiting(job: Job) -> list[str]:
     status = job.status
     if status.phase not in (None, *WAITING) or not (status.message or status.reason):
         return []
+    if trouble(job):  # which stands in their place
+        return []
     return [_reasoned(status.reason, status.message)]
 
 
 def _failed(job: Job, pods: Sequence[PodView], paint: Paint) -> list[str]:
     if job.status.phase is not Phase.FAILED:
         return []
-    return [_reasoned(job.status.reason, job.status.message), *failure_lines(job, pods, paint)]
+    why = [] if trouble(job) else [_reasoned(job.status.reason, job.status.message)]
+    return [*why, *failure_lines(job, pods, paint)]
 
 
 def _aborted(job: Job) -> list[str]:
-    return [job.status.message] if job.status.phase is Phase.ABORTED and job.status.message else []
+    if job.status.phase is not Phase.ABORTED or trouble(job):
+        return []
+    return [job.status.message] if job.status.message else []
 
 
 def _roles(job: Job, paint: Paint) -> list[str]:

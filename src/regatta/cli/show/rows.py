@@ -9,9 +9,11 @@ from regatta.api.job import Job, RoleStatus
 from regatta.cli.show.ansi import PHASE_COLOURS, Painted
 from regatta.cli.show.table import Cell
 from regatta.cli.show.times import age, since
+from regatta.engines.base import DISK_FULL, NOT_REMOVED
 
 HEADERS = ("NAME", "STATUS", "MODE", "PS", "WORKER", "AGE")
 WIDE = ("TASKS", "RESTARTS", "MESSAGE")
+MOST_NAMED = 8
 
 
 def headers(*, wide: bool = False, namespaces: bool = False) -> list[str]:
@@ -73,6 +75,25 @@ def phase_of(job: Job) -> str:
     if job.deleting:
         return "Terminating"
     return job.status.phase.value if job.status.phase else "Pending"
+
+
+def trouble(job: Job) -> str:
+    """What keeps the engine from looking after the job, whatever its phase."""
+    return job.status.message if job.status.reason in (DISK_FULL, NOT_REMOVED) else ""
+
+
+def trouble_lines(jobs: Iterable[Job]) -> list[str]:
+    """One line for each trouble, with the jobs that have it."""
+    names: dict[str, list[str]] = {}
+    for job in jobs:
+        if text := trouble(job):
+            names.setdefault(text, []).append(job.name)
+    return [f"{_and_more(named)}: {text}" for text, named in names.items()]
+
+
+def _and_more(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def ready(job: Job, role: str) -> str:

@@ -67,6 +67,8 @@ class Listing:
             print(dump(plain(jobs[0]) if one else listing(jobs), self._output))
         elif jobs:
             print(self._settings.page(self._table(jobs)))
+            for line in rows.trouble_lines(jobs):
+                click.echo(f"warning: {line}", err=True)
         else:
             where = "" if self._namespace is None else f" in namespace {self._namespace}"
             click.echo(f"No jobs{where}. `regatta run FILE` starts one.", err=True)

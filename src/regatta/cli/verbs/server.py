@@ -79,4 +79,6 @@ def status(settings: Settings, output: str | None) -> Exit:
     print(f"  state:   {info.home}")
     if info.guarded:
         print(f"  log:     {Path(info.home, files.log.name)}")
+    for notice in info.notices:
+        click.echo(f"warning: {notice}", err=True)
     return Exit.OK

@@ -112,7 +112,7 @@ class LocalEngine:
         return await loop.run_in_executor(self._pool, partial(function, *args, **more))
 
     async def traits(self) -> Traits:
-        return Traits(engine="local")
+        return Traits(engine="local", notices=self._jobs.notices())
 
     async def version(self) -> str:
         return __version__

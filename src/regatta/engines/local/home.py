@@ -39,6 +39,10 @@ class Home:
     def job(self, job_uid: str) -> Path:
         return self.path / "jobs" / job_uid
 
+    def job_of(self, inside: Path) -> str:
+        """Whose folder this path is in."""
+        return inside.relative_to(self.path / "jobs").parts[0]
+
     def pod(self, job_uid: str, pod_uid: str) -> Path:
         return self.job(job_uid) / "pods" / pod_uid
 

@@ -31,6 +31,7 @@ from regatta.engines.local.home import Home
 from regatta.engines.local.logs.job_logs import JobLog
 from regatta.engines.local.loop import Loop
 from regatta.engines.local.replicas.meter import Meter
+from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runspec import run_folder
 from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places
 from regatta.engines.local.scheduling.ledger import places_needed
@@ -128,24 +129,24 @@ class LocalJobs:
     # Reading
 
     def get(self, namespace: str, name: str) -> Job:
-        return self._find(self._store.read, namespace, name).job
+        return self._shown(self._find(self._store.read, namespace, name))
 
     def find(self, namespace: str, name: str) -> Job | None:
         record = self._store.read.job_named(namespace, name)
-        return record.job if record is not None else None
+        return self._shown(record) if record is not None else None
 
     def followed(self, uid: str, asked_as: str) -> Job | None:
         """The job that somebody follows; None once it is gone, or another has its name."""
         record = self._store.read.job(uid)
         if record is None or (record.superseded and asked_as != uid):
             return None
-        return record.job
+        return self._shown(record)
 
     def list(self, namespace: str | None, name: str | None = None) -> builtins.list[Job]:
         if namespace is not None and name is not None:
             job = self.find(namespace, name)
             return [job] if job is not None else []
-        jobs = [record.job for record in self._store.read.jobs(namespace)]
+        jobs = [self._shown(record) for record in self._store.read.jobs(namespace)]
         return [job for job in jobs if name in (None, job.name)]
 
     def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
@@ -158,13 +159,14 @@ class LocalJobs:
         views = []
         for pod in pods:
             state, use = measured.get(self._folder(pod), (None, None))
-            views.append(pod_view(record, pod, state, use))
+            views.append(self._loop.notices.on_pod(pod_view(record, pod, state, use)))
         return views
 
     def capacity(self, namespace: str | None) -> Capacity:
         return Capacity(
             nodes=(node_view(self._machine, self._loop.ledger),),
             replicas=tuple(self._replicas(namespace)),
+            notes=self.notices(),
         )
 
     def _replicas(self, namespace: str | None) -> Iterator[ReplicaUse]:
@@ -206,10 +208,16 @@ class LocalJobs:
             record = read.job(uid)
             if record is not None and not record.superseded:
                 known[uid] = (record.job.namespace, record.job.name)
-                found.append(record.job)
+                found.append(self._shown(record))
             elif (name := known.pop(uid, None)) is not None and read.job_named(*name) is None:
                 found.append(Gone(*name))
         return found
+
+    def notices(self) -> tuple[str, ...]:
+        return self._loop.notices.of_engine()
+
+    def _shown(self, record: JobRecord) -> Job:
+        return self._loop.notices.on_job(record.job)
 
     # Changing
 
@@ -229,9 +237,20 @@ class LocalJobs:
             uids = self._mark_deleting(namespace, name)
         except DiskFull:
             self._store.reserve.spend()
-            uids = self._mark_deleting(namespace, name)
+            uids = self._make_room_and_mark_deleting(namespace, name)
         self._loop.look_at(*uids)
         self._wait_until_gone(uids[0])
+
+    def _make_room_and_mark_deleting(self, namespace: str, name: str) -> builtins.list[str]:
+        """Where not even the reserve was enough, the logs of a job that has ended make the room."""
+        try:
+            return self._mark_deleting(namespace, name)
+        except DiskFull:
+            record = self._find(self._store.read, namespace, name)
+            if self._store.read.has_live_pods(record.uid) or not record.job.finished:
+                raise
+            remove_tree(self._home.job(record.uid))
+            return self._mark_deleting(namespace, name)
 
     def _mark_deleting(self, namespace: str, name: str) -> builtins.list[str]:
         now = self._clock.now().wall

@@ -8,7 +8,6 @@ processes started and signalled after it is safe on disk. Nothing here decides a
 from __future__ import annotations
 
 import logging
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from regatta.api.errors import DiskFull
 from regatta.controller.observe import size_wanted
 from regatta.controller.plan import Event, Instant
 from regatta.controller.policies.attempts import may_move
@@ -25,13 +25,14 @@ from regatta.engines.local.apply import apply_plan, delete_pod
 from regatta.engines.local.children import children
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
+from regatta.engines.local.notices import Notices
 from regatta.engines.local.recovery import jobs_to_look_at
 from regatta.engines.local.replicas.gather import build_pod_run
 from regatta.engines.local.replicas.heartbeats import Heartbeats
 from regatta.engines.local.replicas.keeper import Processes
 from regatta.engines.local.replicas.runspec import RunSpec, run_folder
 from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
-from regatta.engines.local.replicas.volumes import remove_scratch
+from regatta.engines.local.rubbish import Rubbish
 from regatta.engines.local.scheduling.binding import Bound, bind_pods, reserve_places, schedule
 from regatta.engines.local.scheduling.ledger import Ledger, places_needed
 from regatta.engines.local.scheduling.machine import Machine
@@ -48,8 +49,6 @@ STARTING_LOOK = 0.02
 PULSE = 1.0
 #: Sleep no longer than this, so that the awake clock is kept and a wall clock that jumped is seen.
 LONGEST_SLEEP = 10.0
-#: How soon a folder that could not be removed is tried again.
-RUBBISH_LOOK = 0.1
 #: Between refreshed explanations of a long queue.
 EXPLAIN_AGAIN = 1.0
 #: A job whose plan does not settle in so many rounds is looked at again a little later.
@@ -71,6 +70,7 @@ class Loop:
     ) -> None:
         self._home, self._store, self._machine, self._clock = home, store, machine, clock
         self.ledger = Ledger()
+        self.notices = Notices(home.path, store)
         self._processes = Processes(runtime)
         self._heartbeats = Heartbeats()
         self._timers = Timers()
@@ -82,9 +82,10 @@ class Loop:
         self._drift: float | None = None
         #: Pods whose rows say more than has been carried out, gathered during a transaction.
         self._todo: dict[str, PodRecord] = {}
-        #: Jobs removed in this transaction, and removed jobs whose folders are still there.
-        self._removed: set[str] = set()
-        self._rubbish: set[str] = set()
+        #: Jobs of which only a folder and rows are left, and whether rows were removed.
+        self._emptied: set[str] = set()
+        self._removed = False
+        self._rubbish = Rubbish(home, store, self.notices, clock)
         #: Runs whose end was written in this transaction.
         self._ended_runs: list[Path] = []
         self._thread = threading.Thread(target=self._run, name="regatta-engine", daemon=True)
@@ -127,12 +128,12 @@ class Loop:
             try:
                 self.turn()
             except Exception:
-                # A full disk, or a mistake of ours: the jobs of others must go on after it.
+                # A mistake of ours: the jobs of others must go on after it.
                 log.exception("a turn failed; looking at everything again in %s s", RETRY)
-                self._start_over()
+                self._start_over(RETRY)
 
-    def _start_over(self) -> None:
-        self._processes.wait(RETRY)
+    def _start_over(self, pause: float) -> None:
+        self._processes.wait(pause)
         self.ledger.clear()
         try:
             self.prime(jobs_to_look_at(self._store.read))
@@ -148,8 +149,9 @@ class Loop:
             due.append(now + STARTING_LOOK)
         if len(self._processes):
             due.append(self._pulse_due)
-        if self._rubbish:
-            due.append(now + RUBBISH_LOOK)
+        rubbish = self._rubbish.next_look()
+        if rubbish is not None:
+            due.append(rubbish)
         if self._explanations_stale:
             due.append(self._explain_due)
         timer = self._timers.next()
@@ -172,22 +174,30 @@ class Loop:
             running = [(w.job, w.folder) for w in self._processes.running()]
             dirty |= self._heartbeats.look(running, now.awake)
         explain = self._explanations_stale and tick >= self._explain_due
-        if not (news or dirty or explain):
+        if not (news or dirty or explain or self.notices.disk_is_full):
             self._remove_rubbish()
             return
         self._todo.clear()
-        self._removed.clear()
+        self._emptied.clear()
+        self._removed = False
         self._ended_runs.clear()
         ended: list[str] = []
-        with self._store.write() as tx:
-            for pod_uid, state in news:
-                dirty |= self._record(tx, pod_uid, state, now, ended)
-            self._settle(tx, dirty, now, explain)
-            # With every write, so that no recorded time is ever ahead of the clock.
-            tx.set_counter("awake", now.awake)
+        try:
+            with self._store.write() as tx:
+                for pod_uid, state in news:
+                    dirty |= self._record(tx, pod_uid, state, now, ended)
+                self._settle(tx, dirty, now, explain)
+                # With every write, so that no recorded time is ever ahead of the clock.
+                tx.set_counter("awake", now.awake)
+        except DiskFull:
+            self.notices.disk_full(news)
+            self._start_over(0.0 if self._make_room() else RETRY)
+            return
+        if self.notices.disk_has_room() or self._removed:
+            self._store.reserve.keep()
         self._processes.forget(ended)
-        remove_scratch(self._ended_runs)
-        self._rubbish |= self._removed
+        self._rubbish.remove_scratch(self._ended_runs)
+        self._rubbish.add(self._emptied)
         self._carry_out()
 
     def _due(self, now: Instant, tick: float) -> set[str]:
@@ -294,10 +304,14 @@ class Loop:
     ) -> None:
         for pod in pods:
             delete_pod(tx, pod, now.wall)
-        if not tx.has_live_pods(record.uid):
-            tx.remove_job(record.uid)
-            self._forget(record.uid)
-            self._removed.add(record.uid)
+        if tx.has_live_pods(record.uid):
+            return
+        if self._home.job(record.uid).exists():
+            self._emptied.add(record.uid)
+            return
+        tx.remove_job(record.uid)
+        self._forget(record.uid)
+        self._removed = True
 
     def _forget(self, uid: str) -> None:
         self.ledger.forget(uid)
@@ -360,12 +374,21 @@ class Loop:
         self._remove_rubbish()
 
     def _remove_rubbish(self) -> None:
-        """A supervisor that has just told its end may still write; then it is tried again."""
-        for uid in list(self._rubbish):
-            shutil.rmtree(self._home.job(uid), ignore_errors=True)
-            if not self._home.job(uid).exists():
-                self._rubbish.discard(uid)
-                self._store.reserve.keep()
+        if gone := self._rubbish.remove():
+            self.look_at(*gone)
+
+    def _make_room(self) -> bool:
+        """On a full disk: what is to be removed makes room, and some is kept for removing it.
+        Whether another try is worth it at once."""
+        read = self._store.read
+        doomed = {record.uid for record in read.unfinished() if record.job.deleting}
+        live = {pod.job_uid for pod in read.pods_not_over() if self._lives(pod)}
+        self._rubbish.add(uid for uid in doomed - live if self._home.job(uid).exists())
+        removed = self._rubbish.remove()
+        return bool(removed) or (bool(doomed) and self._store.reserve.spend())
+
+    def _lives(self, pod: PodRecord) -> bool:
+        return pod.alive and not self.notices.has_ended(pod.uid)
 
     def _build(self, pod: PodRecord) -> RunSpec:
         return build_pod_run(self._store.read, pod, self._folder(pod))

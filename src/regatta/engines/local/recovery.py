@@ -8,11 +8,11 @@ agree. Here only the leftovers that no row knows of are ended.
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from pathlib import Path
 
 from regatta.engines.local.home import Home
+from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import RunPhase, Runtime
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord
@@ -46,7 +46,8 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime) -> int:
                 _wait_for_end(runtime, run)
                 runtime.sweep(f"{pod.name}/{run.name}", run)
         log.info("removing what is left of deleted job %s", folder.name)
-        shutil.rmtree(folder, ignore_errors=True)
+        if (failure := remove_tree(folder)) is not None:
+            log.warning("of deleted job %s: %s", folder.name, failure)
     return len(strangers)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,29 +12,33 @@ from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking, in_loop_thread
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
-from regatta.engines.local.store.disk_full import RESERVE_BYTES
+from regatta.engines.local.store.disk_full import RESERVE_BYTES, Reserve, has_room
 from tests.engines.local.jobs import a_job, eventually, submit, wait_for, wait_until_quiet
 from tests.engines.local.runs import CAN_MOUNT
+from tests.full_disks import SmallDisk, a_small_disk
 
 pytestmark = pytest.mark.skipif(not CAN_MOUNT, reason="only root may mount the small disk")
 
+PRINTS_MUCH = "head -c 300000 /dev/zero | tr '\\0' 'x' | fold -w 100"
+
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", place], check=True)
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with a_small_disk(tmp_path / "disk") as disk:
+        yield disk
 
 
-def fill(disk: Path) -> None:
-    with open(disk / "filler", "ab", buffering=0) as file:
-        for size in (64 * 1024, 1):
-            with contextlib.suppress(OSError):
-                while True:
-                    file.write(b"x" * size)
-    assert os.statvfs(disk).f_bavail == 0
+@pytest.fixture
+def engine(disk: SmallDisk) -> Iterator[Blocking]:
+    home = open_home(disk.path / "home")
+    engine = in_loop_thread(lambda: LocalEngine(home))
+    yield engine
+    engine.close()
+
+
+def reserve_of(disk: SmallDisk) -> Path:
+    (reserve,) = disk.path.glob("home/*/*.reserve")
+    return reserve
 
 
 def submit_many(engine: Blocking) -> None:
@@ -45,30 +46,77 @@ def submit_many(engine: Blocking) -> None:
         submit(engine, a_job(f"next-{number}", "true", runPolicy={"suspend": True}))
 
 
-def test_on_a_full_disk_a_submit_is_refused_and_a_delete_makes_room(small_disk: Path) -> None:
-    home = open_home(small_disk / "home")
-    engine = in_loop_thread(lambda: LocalEngine(home))
-    try:
-        script = "head -c 300000 /dev/zero | tr '\\0' 'x' | fold -w 100"
-        submit(engine, a_job("old", script))
-        wait_for(engine, "old", Phase.COMPLETED)
-        wait_until_quiet(engine, "old")
-        (reserve,) = small_disk.glob("home/*/*.reserve")
-        assert reserve.stat().st_blocks * 512 >= RESERVE_BYTES
-        fill(small_disk)
-        with pytest.raises(DiskFull, match=r"is full, so nothing was changed.*regatta delete"):
-            submit_many(engine)
-        fill(small_disk)
-        engine.delete("default", "old")
-        names = [job.name for job in engine.list(None)]
-        assert "old" not in names
-        os.unlink(small_disk / "filler")
-        for name in names:
-            engine.delete("default", name)
-        eventually(lambda: not engine.list(None), "an empty list")
-        eventually(lambda: reserve.exists(), "room being kept again")
-        submit(engine, a_job("after", "true"))
-        wait_for(engine, "after", Phase.COMPLETED)
-        wait_until_quiet(engine, "after")
-    finally:
-        engine.close()
+def an_old_job(engine: Blocking) -> None:
+    submit(engine, a_job("old", PRINTS_MUCH))
+    wait_for(engine, "old", Phase.COMPLETED)
+    wait_until_quiet(engine, "old")
+
+
+def test_on_a_full_disk_a_submit_is_refused_and_a_delete_makes_room(
+    engine: Blocking, disk: SmallDisk
+) -> None:
+    an_old_job(engine)
+    reserve = reserve_of(disk)
+    assert reserve.stat().st_blocks * 512 >= RESERVE_BYTES
+    disk.fill()
+    with pytest.raises(DiskFull, match=r"is full, so nothing was changed.*regatta delete"):
+        submit_many(engine)
+    disk.fill()
+    engine.delete("default", "old")
+    names = [job.name for job in engine.list(None)]
+    assert "old" not in names
+    disk.make_room()
+    for name in names:
+        engine.delete("default", name)
+    eventually(lambda: not engine.list(None), "an empty list")
+    eventually(lambda: reserve.exists(), "room being kept again")
+    submit(engine, a_job("after", "true"))
+    wait_for(engine, "after", Phase.COMPLETED)
+    wait_until_quiet(engine, "after")
+
+
+def test_where_the_reserve_is_gone_the_logs_of_the_deleted_job_make_the_room(
+    engine: Blocking, disk: SmallDisk
+) -> None:
+    an_old_job(engine)
+    disk.fill()
+    with pytest.raises(DiskFull):
+        submit_many(engine)
+    reserve_of(disk).unlink()
+    disk.fill()
+    engine.delete("default", "old")
+    assert "old" not in [job.name for job in engine.list(None)]
+    assert disk.room > 0
+
+
+def test_a_live_job_is_deleted_though_the_room_is_eaten_at_once(
+    engine: Blocking, disk: SmallDisk
+) -> None:
+    submit(engine, a_job("hog", f"{PRINTS_MUCH}; exec sleep 600"))
+    wait_for(engine, "hog", Phase.RUNNING)
+    disk.fill()
+    engine.delete("default", "hog")
+    disk.fill()
+
+    def gone() -> bool:
+        return not engine.list(None)
+
+    eventually(gone, "the end of the job")
+
+
+def test_the_reserve_never_takes_more_than_it_leaves(disk: SmallDisk) -> None:
+    disk.fill()
+    reserve = Reserve(disk.path / "reserve")
+    reserve.keep()
+    assert not reserve.spend()  # there is nothing to take
+    (disk.path / "filler").write_bytes(b"x" * (8 * 1024 - 700) * 1024)
+    reserve.keep()
+    kept = (disk.path / "reserve").stat().st_blocks * 512
+    assert kept == RESERVE_BYTES // 4
+    assert disk.room >= kept
+    reserve.keep()
+    assert (disk.path / "reserve").stat().st_blocks * 512 == kept
+    disk.fill()
+    assert not has_room(disk.path)
+    assert reserve.spend()
+    assert has_room(disk.path, kept)

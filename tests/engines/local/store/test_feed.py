@@ -51,6 +51,15 @@ def test_a_version_that_comes_late_changes_nothing() -> None:
     assert made.since(10) == (12, {"a", "b"})
 
 
+def test_what_is_told_without_a_write_comes_between_versions_and_hides_none() -> None:
+    made = told({"a"})
+    made.tell_unwritten(frozenset({"b"}))
+    assert made.since(11) == (12, {"b"})
+    made.tell(12, frozenset({"c"}))  # the store's next version
+    assert made.since(12) == (13, {"c"})
+    assert made.since(10) == (13, {"a", "b", "c"})
+
+
 def test_those_who_wait_in_a_loop_are_woken_by_a_thread() -> None:
     made = Feed(0)
 

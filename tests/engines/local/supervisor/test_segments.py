@@ -18,6 +18,7 @@ from regatta.engines.local.logs.reader import LogReader, PodLog
 from regatta.engines.local.replicas.runspec import LogLimits
 from regatta.engines.local.replicas.runtime import SUPERVISOR, RunPhase, Runtime
 from tests.engines.local.runs import AT_ONCE, CAN_MOUNT, Pod, eventually, python, shell
+from tests.full_disks import KINDS, a_small_disk
 
 
 def test_lines_keep_their_order_stream_and_text(pod: Pod) -> None:
@@ -320,6 +321,26 @@ def test_a_pod_that_joins_late_is_read_from_its_first_line(tmp_path: Path) -> No
 # -- a full disk -------------------------------------------------------------------------------
 
 
+DROPPING = "the disk is full: lines are dropped from here on"
+
+
+def check_that_nothing_is_missing_without_a_word(texts: list[str], printed: int) -> None:
+    """Lines are numbers that count up. Where some are missing it says how many."""
+    expected, dropped = 1, 0
+    for number, text in enumerate(texts):
+        if text == DROPPING:
+            assert texts[number + 1].endswith("dropped: the disk was full")
+        elif text.endswith("dropped: the disk was full"):
+            dropped += int(text.split()[0])
+            expected += int(text.split()[0])
+        elif text.isdigit():
+            assert int(text) == expected
+            expected += 1
+    assert dropped > 0
+    kept = len([text for text in texts if "the disk" not in text])
+    assert dropped + kept == printed
+
+
 @pytest.mark.skipif(not CAN_MOUNT, reason="only root may mount the small disk this fills")
 def test_a_full_disk_drops_lines_counts_them_and_keeps_the_exit_code(pod: Pod) -> None:
     pod.folder.mkdir(parents=True)
@@ -340,13 +361,9 @@ def test_a_full_disk_drops_lines_counts_them_and_keeps_the_exit_code(pod: Pod) -
         assert state.exit.code == 5
         assert state.exit.message.endswith("\nlast")
         lines = pod.lines()
-        remarks = [line.text for line in lines if line.stream == "regatta"]
         printed_lines = [line.text for line in lines if line.stream == "stdout"]
-        dropped = sum(int(text.split()[0]) for text in remarks)
-        assert all("lines were dropped: the disk was full" in text for text in remarks)
-        assert dropped > 0
-        assert dropped + len(printed_lines) == 100_001
         assert printed_lines[-1] == "last"
+        check_that_nothing_is_missing_without_a_word([line.text for line in lines], 100_001)
     finally:
         pod.runtime.reap()
         subprocess.run(["umount", "--lazy", str(pod.folder)], check=True)
@@ -385,3 +402,71 @@ def test_a_disk_that_stays_full_still_has_room_for_the_exit(pod: Pod, tmp_path: 
         assert state.exit.message.endswith("\nready")
     finally:
         subprocess.run(["umount", "--lazy", str(pod.folder)], check=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("segment_bytes", [8 * 1024 * 1024, 64 * 1024], ids=["one", "many"])
+def test_a_disk_that_stays_full_has_room_for_the_word_that_lines_are_missing(
+    pod: Pod, kind: str, segment_bytes: int
+) -> None:
+    with a_small_disk(pod.folder, kind, "4m"):
+        limits = LogLimits(segment_bytes=segment_bytes, segments=1000)
+        state = pod.play(shell("seq 1 200000"), log_limits=limits)
+        assert state.exit is not None
+        assert state.exit.code == 0
+        texts = pod.texts()
+        assert texts[-2] == DROPPING
+        check_that_nothing_is_missing_without_a_word(texts, 200_000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_line_that_finds_the_disk_filled_by_others_is_told_while_the_replica_runs(
+    pod: Pod, tmp_path: Path, kind: str
+) -> None:
+    go, printed = tmp_path / "go", tmp_path / "printed"
+    wait = f"while [ ! -e {go} ]; do sleep 0.01; done"
+    with a_small_disk(pod.folder, kind, "4m") as disk:
+        more = "for n in $(seq 1 5000); do echo $n; done"
+        pod.start(shell(f"{wait}; {more}; touch {printed}; sleep 600"))
+        pod.reaches(RunPhase.RUNNING)
+        disk.fill()
+        go.touch()
+        eventually(printed.exists)
+        pod.says(DROPPING)
+        pod.runtime.stop(pod.run, 5)
+        pod.ended()
+        check_that_nothing_is_missing_without_a_word(pod.texts(), 5000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_disk_that_is_filled_and_emptied_again_and_again_loses_nothing_untold(
+    pod: Pod, tmp_path: Path, kind: str
+) -> None:
+    stop = tmp_path / "stop"
+    program = f"""
+import os, time
+n = 0
+while not os.path.exists({str(stop)!r}):
+    n += 1
+    print(n, flush=True)
+    time.sleep(0.002)
+open({str(stop)!r}, "w").write(str(n))
+"""
+    with a_small_disk(pod.folder, kind, "4m") as disk:
+        pod.start(python(program), log_limits=LogLimits(segment_bytes=32 * 1024, segments=1000))
+        pod.says("1")
+        for _ in range(3):
+            dropping = pod.texts().count(DROPPING)
+            eventually(lambda: disk.fill() or pod.texts().count(DROPPING) > dropping)  # noqa: B023
+            disk.make_room()
+            lines = len(pod.lines())
+            eventually(lambda: len(pod.lines()) > lines)  # noqa: B023
+        stop.touch()
+        pod.ended()
+        check_that_nothing_is_missing_without_a_word(pod.texts(), int(stop.read_text()))
+
+
+def test_room_that_was_taken_and_not_used_is_given_back(pod: Pod) -> None:
+    pod.play(shell("echo one"))
+    (segment,) = (pod.run / "logs").iterdir()
+    assert segment.stat().st_blocks * 512 <= 4096

@@ -7,7 +7,6 @@ that names the `--volume` which helps. A mount path that already is that directo
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions, PersistentVolume
+from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runspec import VOLUMES_FOLDER, Mount
 
 SHARED_MEMORY = "/dev/shm"
@@ -194,19 +194,24 @@ class Volumes:
         )
 
 
-def remove_scratch(runs: Iterable[Path]) -> threading.Thread | None:
+def remove_scratch(
+    runs: Iterable[Path], tell: Callable[[Path, OSError], None]
+) -> threading.Thread | None:
     """Remove what the emptyDir volumes of ended runs hold: it lives as long as its pod.
 
     Beside the engine's own work, since a training may leave a million files. Links in it are
     removed, never followed; other volumes were only shown to the replica, and are not in there.
+    `tell` hears, from that thread, of what cannot be removed, and of which run it is.
     """
-    folders = [run / VOLUMES_FOLDER for run in runs if (run / VOLUMES_FOLDER).is_dir()]
-    if not folders:
+    held = [run for run in runs if (run / VOLUMES_FOLDER).is_dir()]
+    if not held:
         return None
 
     def remove() -> None:
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+        for run in held:
+            failure = remove_tree(run / VOLUMES_FOLDER)
+            if failure is not None:
+                tell(run, failure)
 
     thread = threading.Thread(target=remove, name="regatta-scratch", daemon=True)
     thread.start()

@@ -18,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 
 from regatta.api.errors import BrokenDatabase, NewerDatabase
-from regatta.engines.local.store.disk_full import Reserve, telling_a_full_disk
+from regatta.engines.local.store.disk_full import Reserve, has_room, telling_a_full_disk
 from regatta.engines.local.store.feed import Feed
 from regatta.engines.local.store.footing import Footing, write_again
 from regatta.engines.local.store.queries import Queries
@@ -29,9 +29,14 @@ BUSY_TIMEOUT_MS = 10_000
 
 class Store:
     def __init__(self, path: Path) -> None:
+        """Raises DiskFull where even what is kept for opening it is gone."""
         self._path = path
+        self.reserve = Reserve(path.with_name(path.name + ".reserve"))
+        if not has_room(path.parent):
+            self.reserve.spend()
         try:
-            self._writer = _connect(path)
+            with telling_a_full_disk(path.parent):
+                self._writer = _connect(path)
         except sqlite3.DatabaseError as error:
             raise BrokenDatabase(
                 f"the job database {path} cannot be read ({error}). Restore it from a backup, or "
@@ -42,7 +47,8 @@ class Store:
         self._local = threading.local()
         self._readers: list[weakref.finalize[[], threading.Thread]] = []
         try:
-            migrate(self._writer)
+            with telling_a_full_disk(path.parent):
+                migrate(self._writer)
         except BaseException:
             self._writer.close()
             raise
@@ -50,7 +56,6 @@ class Store:
         #: Of the files: readers that opened former ones open these.
         self._generation = 0
         self.feed = Feed(int(Transaction(self._writer).counter("version")))
-        self.reserve = Reserve(path.with_name(path.name + ".reserve"))
         self.reserve.keep()
 
     @contextlib.contextmanager
@@ -143,6 +148,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",
+        "temp_store = MEMORY",  # a long list must not need a disk to be sorted on
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection

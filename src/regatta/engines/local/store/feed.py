@@ -21,6 +21,8 @@ class Feed:
 
     def __init__(self, version: int) -> None:
         self._version = version
+        #: How far our versions are ahead of the store's.
+        self._ahead = 0
         #: All that was touched after this version is known.
         self._known_after = version
         self._touched: deque[tuple[int, frozenset[str]]] = deque()
@@ -35,6 +37,16 @@ class Feed:
     def tell(self, version: int, jobs: frozenset[str]) -> None:
         """After the commit of `version`, which changed these jobs themselves (not only their pods
         or events)."""
+        with self._changed:
+            self._tell(version + self._ahead, jobs)
+
+    def tell_unwritten(self, jobs: frozenset[str]) -> None:
+        """These jobs look different from now on, though nothing was written."""
+        with self._changed:
+            self._ahead += 1
+            self._tell(self._version + 1, jobs)
+
+    def _tell(self, version: int, jobs: frozenset[str]) -> None:
         with self._changed:
             if version <= self._version:
                 return

@@ -50,8 +50,8 @@ class Life:
         self._subreaper = subreaper
         self._reserve = jsonfile.Reserve(folder + "/exit.json")
         limits = spec["log_limits"]
-        self._segments = Segments(folder + "/logs", limits["segment_bytes"], limits["segments"])
-        self._pump = Pump(self._segments)
+        segments = Segments(folder + "/logs", limits["segment_bytes"], limits["segments"])
+        self._pump = Pump(segments)
         self._pipes = Pipes(self._pump)
         self._files = LauncherFiles(self._pump, spec["tail_folders"], self._pipes.echo)
         self._kill_at: float | None = None
@@ -80,7 +80,7 @@ class Life:
         except Ended as end:
             ended = end
         self._end_everything()
-        self._segments.close()
+        self._pump.close()
         # Free before the exit is known: whoever reads it may start the next run at once.
         for hold in holds:
             hold.close()

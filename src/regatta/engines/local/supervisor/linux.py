@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 
 PR_SET_NAME = 15
@@ -15,6 +16,7 @@ MS_BIND = 4096
 MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
+FALLOC_FL_KEEP_SIZE = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -32,6 +34,20 @@ def become_subreaper() -> bool:
         return False
     prctl(PR_SET_NAME, b"regatta-replica", 0, 0, 0)
     return bool(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def take_room(file: int, start: int, length: int) -> bool:
+    """Have the disk set these bytes of a file aside, without making the file longer. False: it has
+    no room. Where it cannot be asked for that, writing will tell."""
+    fallocate = getattr(_libc, "fallocate64", None) or getattr(_libc, "fallocate", None)
+    if fallocate is None:
+        return True
+    first, count = ctypes.c_int64(start), ctypes.c_int64(length)
+    while fallocate(file, FALLOC_FL_KEEP_SIZE, first, count) != 0:
+        number = ctypes.get_errno()
+        if number != errno.EINTR:
+            return number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return True
 
 
 def unshare(flags: int) -> None:

@@ -45,7 +45,8 @@ class Pump:
     def __init__(self, segments: Segments) -> None:
         self._segments = segments
         self._last: Source | None = None
-        self._dropped_told = 0
+        #: Records that found no room, since the last that did.
+        self._dropped = 0
         self.last_words = b""
 
     def feed(self, source: Source, chunk: bytes) -> None:
@@ -86,9 +87,15 @@ class Pump:
 
     def remark(self, text: str) -> None:
         self._last = None
-        self._write(f"{timestamp()} regatta F {text}\n".encode("utf-8", "replace"))
+        self._write(_ours(text))
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._tell_dropped()
+        self._segments.close()
 
     def begin_restart(self, restart: int) -> None:
+        self._tell_dropped()
         self._segments.begin_restart(restart)
         self._last = None
         self.last_words = b""
@@ -158,13 +165,26 @@ class Pump:
         self.last_words = (self.last_words + text[-LAST_WORDS:])[-LAST_WORDS:]
 
     def _write(self, records: bytes) -> None:
-        lost = self._segments.dropped - self._dropped_told
+        """What follows dropped records comes with the remark on them, or is dropped too."""
+        told = self._dropped > 0
+        if told:
+            records = self._dropped_remark() + records
+        lost = self._segments.write(records)
+        if told and lost == records.count(b"\n"):
+            self._dropped += lost - 1
+            return
+        self._dropped = lost
         if lost:
-            before = self._segments.dropped
-            remark = f"{timestamp()} regatta F {lost} lines were dropped: the disk was full\n"
-            self._segments.write(remark.encode())
-            if self._segments.dropped == before:
-                self._dropped_told = before
-            else:
-                self._segments.dropped = before  # the remark itself is no line of the program's
-        self._segments.write(records)
+            self._segments.remark(_ours("the disk is full: lines are dropped from here on"))
+
+    def _tell_dropped(self) -> None:
+        if self._dropped and self._segments.remark(self._dropped_remark()):
+            self._dropped = 0
+
+    def _dropped_remark(self) -> bytes:
+        lines = "1 line was" if self._dropped == 1 else f"{self._dropped} lines were"
+        return _ours(f"{lines} dropped: the disk was full")
+
+
+def _ours(text: str) -> bytes:
+    return f"{timestamp()} regatta F {text}\n".encode("utf-8", "replace")

@@ -1,0 +1,100 @@
+"""Removes folders that programs wrote into, whatever they made of them.
+
+A program may leave folders that not even their owner may list or write to, and chains of folders
+longer than any call stack. Links are removed, never followed: every step goes by the descriptor of
+the folder it is in.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+#: Folders deeper than this are moved up before they are looked into.
+DEEPEST = 64
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW
+_OWNERS = 0o700
+
+
+def remove_tree(folder: Path) -> OSError | None:
+    """What keeps it from being removed, by its full path; None: it is gone."""
+    removal = _Removal()
+    with removal.noting(str(folder.parent)):
+        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            removal.remove(parent, folder.name, str(folder))
+        finally:
+            os.close(parent)
+    return removal.failure
+
+
+class _Removal:
+    def __init__(self) -> None:
+        #: The first: what follows from it says less.
+        self.failure: OSError | None = None
+        self._moved_up = False
+
+    def remove(self, parent: int, name: str, path: str) -> None:
+        with self.noting(path):
+            top = _enter(parent, name)
+            try:
+                self._empty(top, path, top, 0)
+                while self._moved_up and self.failure is None:
+                    self._moved_up = False
+                    self._empty(top, path, top, 0)
+            finally:
+                os.close(top)
+            os.rmdir(name, dir_fd=parent)
+
+    @contextmanager
+    def noting(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            pass  # somebody else has removed it
+        except OSError as error:
+            if self.failure is None:
+                self.failure = OSError(error.errno, error.strerror, path)
+
+    def _empty(self, folder: int, path: str, top: int, depth: int) -> None:
+        with os.scandir(folder) as listed:
+            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed]
+        for name, is_folder in entries:
+            with self.noting(f"{path}/{name}"):
+                if not is_folder:
+                    os.unlink(name, dir_fd=folder)
+                elif depth < DEEPEST:
+                    self._remove_inner(folder, name, f"{path}/{name}", top, depth)
+                else:
+                    os.close(_enter(folder, name))  # moving a folder takes the right to write in it
+                    os.rename(name, f".{uuid.uuid4()}", src_dir_fd=folder, dst_dir_fd=top)
+                    self._moved_up = True
+
+    def _remove_inner(self, parent: int, name: str, path: str, top: int, depth: int) -> None:
+        inner = _enter(parent, name)
+        try:
+            self._empty(inner, path, top, depth + 1)
+        finally:
+            os.close(inner)
+        os.rmdir(name, dir_fd=parent)
+
+
+def _enter(parent: int, name: str) -> int:
+    """A descriptor of the folder, which its owner may then list and write to."""
+    try:
+        folder = os.open(name, os.O_RDONLY | _FOLDER, dir_fd=parent)
+    except PermissionError:
+        # May not be listed: opened by name only, and its mode changed through that.
+        closed = os.open(name, os.O_PATH | _FOLDER, dir_fd=parent)
+        try:
+            os.chmod(f"/proc/self/fd/{closed}", _OWNERS)
+        finally:
+            os.close(closed)
+        return os.open(name, os.O_RDONLY | _FOLDER, dir_fd=parent)
+    if os.fstat(folder).st_mode & _OWNERS != _OWNERS:
+        with suppress(OSError):  # another's: then what is in it tells
+            os.fchmod(folder, _OWNERS)
+    return folder

@@ -1,0 +1,83 @@
+"""What jobs leave behind on disk, and whose it was when it cannot be removed.
+
+Of a deleted job the folder goes before the rows: on a full disk it makes the room for removing
+those, and a job that is still listed says what stands in the way.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from regatta.api.errors import DiskFull
+from regatta.controller.plan import Event
+from regatta.engines.base import NOT_REMOVED
+from regatta.engines.local.clock import Clock
+from regatta.engines.local.home import Home
+from regatta.engines.local.notices import Notices
+from regatta.engines.local.replicas.removing import remove_tree
+from regatta.engines.local.replicas.volumes import remove_scratch
+from regatta.engines.local.store.database import Store
+
+log = logging.getLogger(__name__)
+
+#: How soon a folder that something was still being written to is tried again.
+SOON = 0.1
+#: How soon one that cannot be removed is.
+LATER = 5.0
+
+
+class Rubbish:
+    """Used by the engine's own thread only."""
+
+    def __init__(self, home: Home, store: Store, notices: Notices, clock: Clock) -> None:
+        self._home, self._store, self._notices, self._clock = home, store, notices, clock
+        #: Jobs whose folders are to go, and when to try.
+        self._due: dict[str, float] = {}
+
+    def add(self, job_uids: Iterable[str]) -> None:
+        for uid in job_uids:
+            self._due.setdefault(uid, 0.0)
+
+    def next_look(self) -> float | None:
+        return min(self._due.values(), default=None)
+
+    def remove(self) -> list[str]:
+        """Jobs whose folders are gone now."""
+        now = self._clock.monotonic()
+        return [uid for uid, due in list(self._due.items()) if due <= now and self._gone(uid, now)]
+
+    def _gone(self, uid: str, now: float) -> bool:
+        failure = remove_tree(self._home.job(uid))
+        if failure is None:
+            del self._due[uid]
+            self._notices.removed(uid)
+            return True
+        if failure.errno == errno.ENOTEMPTY:
+            # A supervisor that has just told its end may still write.
+            self._due[uid] = now + SOON
+            return False
+        self._due[uid] = now + LATER
+        self._notices.cannot_remove(uid, failure)
+        return False
+
+    def remove_scratch(self, runs: Iterable[Path]) -> None:
+        """What the emptyDir volumes of runs that have ended hold."""
+        remove_scratch(runs, self._tell_left)
+
+    def _tell_left(self, run: Path, failure: OSError) -> None:
+        """From a thread of its own."""
+        job_uid = self._home.job_of(run)
+        message = (
+            f"what an emptyDir volume holds cannot be removed: {failure.filename} "
+            f"({failure.strerror}). Remove it as a user who may."
+        )
+        log.warning("job %s: %s", job_uid, message)
+        event = Event(type="Warning", reason=NOT_REMOVED, message=message)
+        with suppress(DiskFull, sqlite3.Error), self._store.write() as tx:  # perhaps closed
+            if tx.job(job_uid) is not None:
+                tx.add_event(job_uid, event, self._clock.now().wall)
