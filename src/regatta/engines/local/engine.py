@@ -86,7 +86,7 @@ class LocalEngine:
         with self._store.write() as tx:
             scatter(tx, str(home.path))
         runtime = Runtime() if runtime is None else runtime
-        sweep_leftovers(home, self._store.read, runtime)
+        sweep_leftovers(home, self._store.read, runtime, keep=self._store.is_new)
         self._loop = Loop(home, self._store, runtime, machine, clock)
         self._loop.prime(jobs_to_look_at(self._store.read))
         self._loop.start()
