@@ -53,9 +53,14 @@ def test_a_removed_state_folder_takes_its_replicas_along(fresh: Regatta) -> None
     replica = fresh.client.pods("default", "orphan")[0].pid
     assert replica
 
-    shutil.rmtree(fresh.environment["REGATTA_HOME"])
+    def removed() -> bool:
+        """What is being written to may take more than one try."""
+        shutil.rmtree(fresh.environment["REGATTA_HOME"], ignore_errors=True)
+        return not Path(fresh.environment["REGATTA_HOME"]).exists()
 
+    eventually(removed, "the folder to be gone")
     eventually(lambda: is_gone(replica), "the replica's end")
+    assert not Path(fresh.environment["REGATTA_HOME"]).exists()
 
 
 def test_a_state_folder_made_anew_at_once_is_another_servers(fresh: Regatta) -> None:
@@ -166,6 +171,15 @@ def test_another_database_in_place_of_the_one_in_use_is_refused_with_what_helps(
     assert "`regatta server stop`" in said.err
     assert fresh("server", "stop").code == 0
     assert "former" not in fresh("get").out
+
+
+def test_a_log_that_was_removed_goes_on_in_a_new_one(fresh: Regatta) -> None:
+    assert fresh("server", "start").code == 0
+    fresh.files.log.unlink()
+    eventually(fresh.files.log.exists, "another log")
+    fresh.files.address.unlink()
+
+    eventually(lambda: "writing it again" in fresh.files.log.read_text(), "words in it")
 
 
 def test_a_log_that_grows_is_bounded(tmp_path: Path) -> None:

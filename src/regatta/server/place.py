@@ -10,6 +10,8 @@ import asyncio
 import logging
 import os
 import shutil
+import stat
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -76,6 +78,7 @@ class Place:
             self._files.write(self._address)
         if self._guarded:
             await asyncio.to_thread(bound_log, self._files)
+            keep_log(self._files)
             await self._keep_guardian()
 
     async def _keep_guardian(self) -> None:
@@ -88,6 +91,16 @@ class Place:
     def _says_where(self) -> bool:
         written = self._files.read()
         return written is not None and written.pid == self._address.pid
+
+
+def keep_log(files: ServerFiles) -> None:
+    """Output to a log that was removed would fill a disk unseen: it goes to a new one."""
+    ours = os.fstat(sys.stderr.fileno())
+    if stat.S_ISREG(ours.st_mode) and ours.st_nlink == 0:
+        log_file = files.open_log()
+        for output in (sys.stdout, sys.stderr):
+            os.dup2(log_file, output.fileno())
+        os.close(log_file)
 
 
 def bound_log(files: ServerFiles) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from regatta.api.errors import NotPossible, PatternTooSlow, RegattaError
 from regatta.api.job import Phase
 from regatta.engines.base import LogBatch, LogQuery, Remark
 from regatta.engines.blocking import Blocking
+from regatta.engines.local.engine import LocalEngine
+from regatta.engines.local.home import Home
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -232,6 +235,29 @@ def test_reading_a_log_with_such_a_pattern_ends_with_a_sentence(
     pod.play(shell(f"echo {ITS_VICTIM}"))
     with pytest.raises(PatternTooSlow):
         pod.lines(**query, grep=FOR_EVER)
+
+
+def test_slow_searches_hold_nobody_up(engine: Blocking, home: Home) -> None:
+    submit(engine, a_job("searched", f"echo {ITS_VICTIM}"))
+    wait_for(engine, "searched", Phase.COMPLETED)
+    engine.close()
+
+    async def scene() -> None:
+        local = LocalEngine(home)
+        slow = [local.logs("default", "searched", LogQuery(grep=FOR_EVER)) for _ in range(45)]
+        searches = [asyncio.create_task(anext(each)) for each in slow]
+        try:
+            for _ in range(20):  # by then every search has begun
+                assert [job.name for job in await local.list()] == ["searched"]
+                await asyncio.sleep(0.05)
+            assert not any(each.done() for each in searches)
+        finally:
+            for each in searches:
+                each.cancel()
+            await asyncio.gather(*searches, return_exceptions=True)
+            await local.close()
+
+    asyncio.run(scene())
 
 
 def test_replicas_that_a_smaller_size_did_away_with_are_told_and_shown_on_request(

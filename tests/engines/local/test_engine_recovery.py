@@ -20,6 +20,7 @@ from regatta.engines.blocking import Blocking
 from regatta.engines.local import loop
 from regatta.engines.local.apply import stop_pod
 from regatta.engines.local.home import Home
+from regatta.engines.local.recovery import ASIDE
 from regatta.engines.local.replicas.keeper import Processes
 from regatta.engines.local.replicas.runspec import CLAIM_FILE, port_hold, run_folder
 from regatta.engines.local.replicas.runtime import Runtime
@@ -243,6 +244,27 @@ def test_what_a_deleted_job_left_behind_is_swept(open_engine: OpenEngine, home: 
     assert not home.job(job.uid).exists()
     assert pid is not None
     eventually(lambda: not alive(pid), "its process's end")
+
+
+def test_jobs_whose_database_was_taken_away_are_ended_and_their_logs_put_aside(
+    open_engine: OpenEngine, home: Home
+) -> None:
+    first = open_engine()
+    job = submit(first, a_job("unknown", "echo words; exec sleep 600"))
+    wait_for(first, "unknown", Phase.RUNNING)
+    pid = pods_of(first, "unknown")[0].pid
+    eventually(lambda: list(home.job(job.uid).glob("**/logs/*")), "its first line")
+    first.close()
+    for file in home.path.glob("regatta.db*"):
+        file.unlink()
+
+    assert open_engine().list() == []
+
+    assert pid is not None
+    eventually(lambda: not alive(pid), "its process's end")
+    assert not home.job(job.uid).exists()
+    logs = (home.path / ASIDE / job.uid).glob("**/logs/*")
+    assert any(b"words" in log.read_bytes() for log in logs)
 
 
 def test_events_go_on_rising_over_engines(

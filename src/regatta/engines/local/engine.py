@@ -42,6 +42,7 @@ from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.scheduling.binding import scatter
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.store.database import Store
+from regatta.engines.logs.searches import search
 
 #: Calls that may block at once. A submit's checks may take a minute, so there are more of them
 #: than cores.
@@ -85,7 +86,7 @@ class LocalEngine:
         with self._store.write() as tx:
             scatter(tx, str(home.path))
         runtime = Runtime() if runtime is None else runtime
-        sweep_leftovers(home, self._store.read, runtime)
+        sweep_leftovers(home, self._store.read, runtime, keep=self._store.is_new)
         self._loop = Loop(home, self._store, runtime, machine, clock)
         self._loop.prime(jobs_to_look_at(self._store.read))
         self._loop.start()
@@ -166,12 +167,13 @@ class LocalEngine:
     async def logs(
         self, namespace: str, name: str, query: LogQuery
     ) -> AsyncGenerator[LogUpdate, None]:
-        log = await self._call(self._jobs.open_log, namespace, name, query, follow=False)
+        read = self._call if query.grep is None else search
+        log = await read(self._jobs.open_log, namespace, name, query, follow=False)
         try:
             if log.remark is not None:
                 yield log.remark
             batches = log.read(ended=True)
-            while (batch := await self._call(next, batches, None)) is not None:
+            while (batch := await read(next, batches, None)) is not None:
                 yield batch
         finally:
             log.close()
@@ -180,7 +182,8 @@ class LocalEngine:
         self, namespace: str, name: str, query: LogQuery, *, status: bool = True
     ) -> AsyncGenerator[JobUpdate, None]:
         feed = self._store.feed
-        log = await self._call(self._jobs.open_log, namespace, name, query, follow=True)
+        read = self._call if query.grep is None else search
+        log = await read(self._jobs.open_log, namespace, name, query, follow=True)
         try:
             if log.is_of_another:
                 yield Gone(namespace, name)
@@ -202,7 +205,7 @@ class LocalEngine:
                         yield job
                 pause = min(pause * 1.5, LATEST)
                 batches = log.read(ended=ended)
-                while (batch := await self._call(next, batches, None)) is not None:
+                while (batch := await read(next, batches, None)) is not None:
                     pause = SOONEST
                     yield batch
                 if not ended:

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 #: What is stopped with no grace is over well before this.
 PATIENCE = 5.0
+#: For the folders of jobs whose database is gone.
+ASIDE = "jobs-without-records"
 
 
 def jobs_to_look_at(read: Queries) -> list[JobRecord]:
@@ -35,8 +37,9 @@ def jobs_to_look_at(read: Queries) -> list[JobRecord]:
     return list(records.values())
 
 
-def sweep_leftovers(home: Home, read: Queries, runtime: Runtime) -> int:
-    """End and remove what belongs to jobs of this home that were removed from the store."""
+def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool = False) -> int:
+    """End and remove what belongs to jobs of this home that were removed from the store. `keep`:
+    somebody took the store itself away; then the logs of its jobs are put aside."""
     known = set(read.job_uids())
     strangers = [folder for folder in _folders(home.path / "jobs") if folder.name not in known]
     for folder in strangers:
@@ -45,6 +48,12 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime) -> int:
                 runtime.stop(run, 0)
                 _wait_for_end(runtime, run)
                 runtime.sweep(f"{pod.name}/{run.name}", run)
+        if keep:
+            aside = home.path / ASIDE
+            log.warning("no database knows job %s; its logs are in %s now", folder.name, aside)
+            aside.mkdir(mode=0o700, exist_ok=True)
+            folder.replace(aside / folder.name)
+            continue
         log.info("removing what is left of deleted job %s", folder.name)
         if (failure := remove_tree(folder)) is not None:
             log.warning("of deleted job %s: %s", folder.name, failure)

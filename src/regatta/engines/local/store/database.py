@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from importlib import resources
@@ -25,6 +26,9 @@ from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.writes import Transaction
 
 BUSY_TIMEOUT_MS = 10_000
+#: Whoever removes the whole state folder does it file by file, and is done soon. A file that came
+#: back meanwhile would keep the folder.
+REMOVAL_SECONDS = 0.5
 
 
 class Store:
@@ -40,7 +44,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             raise BrokenDatabase(
                 f"the job database {path} cannot be read ({error}). Restore it from a backup, or "
-                "move it away to begin with an empty one; logs stay in the folder beside it."
+                "move it away to begin with an empty one; logs are put aside in a folder beside it."
             ) from error
         self._writing = threading.RLock()
         self._opening = threading.Lock()
@@ -48,6 +52,8 @@ class Store:
         self._readers: list[weakref.finalize[[], threading.Thread]] = []
         try:
             with telling_a_full_disk(path.parent):
+                #: Nothing was here before.
+                self.is_new = _format(self._writer) == 0
                 migrate(self._writer)
         except BaseException:
             self._writer.close()
@@ -99,6 +105,9 @@ class Store:
         with self._writing:
             if self._writer.in_transaction or self._footing.is_firm:
                 return
+            time.sleep(REMOVAL_SECONDS)
+            if self._footing.is_firm:  # or it raises, as the whole folder is gone by now
+                return
             write_again(self._writer, self._path)
             former, self._writer = self._writer, _connect(self._path)
             self._footing = Footing(self._path)
@@ -118,7 +127,7 @@ class Store:
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring an older database up to date, one numbered file a transaction; refuse a newer one."""
     steps = _migrations()
-    (have,) = connection.execute("PRAGMA user_version").fetchone()
+    have = _format(connection)
     if have > len(steps):
         raise NewerDatabase(
             f"the job database has format {have}, and this release of regatta knows formats up to "
@@ -129,6 +138,11 @@ def migrate(connection: sqlite3.Connection) -> None:
         connection.executescript(
             f"BEGIN IMMEDIATE;\n{sql}\nPRAGMA user_version = {number};\nCOMMIT;"
         )
+
+
+def _format(connection: sqlite3.Connection) -> int:
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(found)
 
 
 def _migrations() -> list[str]:

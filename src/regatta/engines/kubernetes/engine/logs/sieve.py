@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from regatta.engines.base import LogQuery
 from regatta.engines.kubernetes.engine.logs.log_place import Read, to_the_second
+from regatta.engines.logs.searches import search
 from regatta.engines.logs.selection import LineFilter
 
 
@@ -33,7 +34,7 @@ class Sieve:
             return recent
         texts = [read.line.text for read in recent]
         async with self._turn:
-            found = await asyncio.to_thread(self._lines.matches, texts)
+            found = await search(self._lines.matches, texts)
         return [read for read, matches in zip(recent, found, strict=True) if matches]
 
 
