@@ -10,6 +10,7 @@ from regatta.cli.submit.programs import folders_of, paddle_beside, program_of
 
 PROGRAMS: dict[str, tuple[dict[str, str], list[str], str]] = {
     "train.py before others": ({"model.py": "", "train.py": ""}, [], "python train.py"),
+    "one of the role's name": ({"train.py": "", "worker.sh": ""}, [], "sh worker.sh"),
     "the only program": ({"fit.py": "", "test_fit.py": ""}, [], "python fit.py"),
     "a script": ({"run.sh": ""}, [], "sh run.sh"),
     "two that may be it": ({"a.py": "", "b.py": ""}, [], ""),
@@ -37,7 +38,7 @@ def test_a_folders_program_is_found(
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    assert " ".join(program_of(tmp_path, args)) == line
+    assert " ".join(program_of(tmp_path, "worker", args)) == line
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,19 @@ def offer(error: InvalidJob, submission: Submission, shell: Shell | None, words:
     except RegattaError:
         return ""  # what else is wrong comes first
     lacking = {role: container for role, container in _firsts(job).items() if _lacks(container)}
-    return _line(job, lacking, Path(shell.directory), words) if lacking else ""
+    if not lacking:
+        return ""
+    line, found = _line(job, lacking, Path(shell.directory), words)
+    if not found:
+        return (
+            f"There is no program in {shell.directory} that it could mean. Put it there, or name "
+            "its folder with --workdir. Until then this line runs, and shows what a replica is "
+            f"told:\n      {line}"
+        )
+    errors = [problem for problem in error.problems if problem.severity == "error"]
+    alone = all(problem.path.endswith(_LACKS) for problem in errors)
+    when = "With a command" if alone else "With a command, and the rest corrected,"
+    return f"{when} it runs on this machine:\n      {line}"
 
 
 def as_run(words: list[str], file: str, files: tuple[str, ...]) -> list[str]:
@@ -47,12 +59,15 @@ def as_run(words: list[str], file: str, files: tuple[str, ...]) -> list[str]:
     return left
 
 
-def _line(job: Job, lacking: dict[str, dict[str, Any]], home: Path, words: list[str]) -> str:
-    first = next(iter(lacking.values()))
+def _line(
+    job: Job, lacking: dict[str, dict[str, Any]], home: Path, words: list[str]
+) -> tuple[str, bool]:
+    """The line, and whether there is a program for every role."""
+    role, first = next(iter(lacking.items()))
     places = [home] if _has("--workdir", words) else folders_of(first.get("image") or "", home)
-    folder = next((place for place in places if program_of(place, _args(first))), home)
+    folder = next((place for place in places if program_of(place, role, _args(first))), home)
     commands = {
-        role: program_of(folder, _args(container)) or _NO_PROGRAM
+        role: program_of(folder, role, _args(container)) or _NO_PROGRAM
         for role, container in lacking.items()
     }
     said = _said(commands, everyone=len(lacking) == len(_firsts(job)))
@@ -64,13 +79,7 @@ def _line(job: Job, lacking: dict[str, dict[str, Any]], home: Path, words: list[
     line = shlex.join([_called(), *_with(words, said)])
     if "-" in words:
         line += " < FILE"  # standard input is used up
-    if _NO_PROGRAM in commands.values():
-        return (
-            f"There is no program in {home} that it could mean. Put it there, or name its folder "
-            f"with --workdir. Until then this line runs, and shows what a replica is told:\n"
-            f"      {line}"
-        )
-    return f"With a command it runs on this machine:\n      {line}"
+    return line, _NO_PROGRAM not in commands.values()
 
 
 def _said(commands: dict[str, list[str]], *, everyone: bool) -> list[str]:

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Tried in this order, before a folder's only program.
+#: Tried in this order, after one of the role's name and before a folder's only program.
 _USUAL = ("train.py", "main.py", "run.py", "train.sh", "run.sh")
 _NO_PROGRAMS = ("setup.py", "conftest.py", "__init__.py")
 #: How many folders above are looked at, for what an image is made of and for an environment.
@@ -22,8 +22,9 @@ _ABOVE = 3
 _START = re.compile(r"^\s*(FROM|CMD|ENTRYPOINT)\s+(.+)$", re.IGNORECASE | re.MULTILINE)
 
 
-def program_of(folder: Path, args: list[str]) -> list[str]:
-    """The words that start the program of this folder, with these args; none where it has none."""
+def program_of(folder: Path, role: str, args: list[str]) -> list[str]:
+    """The words that start this role's program of the folder, with these args; none where it has
+    none."""
     entry, command = _of_dockerfile(folder)
     if entry:
         words = [*entry, *(args or command)]
@@ -32,7 +33,7 @@ def program_of(folder: Path, args: list[str]) -> list[str]:
     elif args and (folder / args[0]).is_file():
         words = [_interpreter(args[0]), *args]
     else:
-        words = [*(command or _of_files(folder)), *args]
+        words = [*(command or _of_files(folder, role)), *args]
     return words if all(_is_there(word, folder) for word in words) else []
 
 
@@ -104,7 +105,7 @@ def _words(written: str) -> list[str]:
         return []
 
 
-def _of_files(folder: Path) -> list[str]:
+def _of_files(folder: Path, role: str) -> list[str]:
     try:
         there = sorted(path.name for path in folder.glob("*.py")) + sorted(
             path.name for path in folder.glob("*.sh")
@@ -112,7 +113,7 @@ def _of_files(folder: Path) -> list[str]:
     except OSError:
         return []
     names = [name for name in there if name not in _NO_PROGRAMS and not name.startswith("test_")]
-    usual = [name for name in _USUAL if name in names]
+    usual = [name for name in (f"{role}.py", f"{role}.sh", *_USUAL) if name in names]
     if not usual and len(names) != 1:
         return []
     program = (usual or names)[0]

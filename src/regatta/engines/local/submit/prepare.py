@@ -18,6 +18,7 @@ from regatta.api.job import Job, JobSpec, RoleSpec
 from regatta.api.problems import Problem
 from regatta.api.quantity import GPU
 from regatta.api.source.companions import Companions
+from regatta.api.source.limits import check_plain
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
@@ -55,6 +56,7 @@ def prepare(
 
     `where` tells the places that so many replicas would get now, for the rehearsal.
     """
+    check_plain({"shell": msgspec.to_builtins(shell)})
     loaded = read_submission(submission, shell)
     warnings = list(loaded.warnings)
     job = loaded.job
