@@ -69,6 +69,22 @@ def test_an_engine_that_takes_a_shell_gets_all_of_it(
     assert (shell.runtime, shell.no_gpu, shell.no_preflight) == ("none", False, True)
 
 
+def test_a_container_runtime_gets_its_settings_of_the_shell(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CONTAINERS_CONF", "DOCKER_HOST", "XDG_RUNTIME_DIR", "SOMETHING_ELSE"):
+        monkeypatch.setenv(name, "set")
+
+    _, plain = read(monkeypatch, file)
+    _, shell = read(monkeypatch, file, "--runtime", "podman")
+
+    assert plain is not None
+    assert shell is not None
+    added = set(shell.environment) - set(plain.environment)
+    assert {"CONTAINERS_CONF", "DOCKER_HOST", "XDG_RUNTIME_DIR"} <= added
+    assert "SOMETHING_ELSE" not in added
+
+
 def test_an_engine_that_takes_none_gets_none(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _, shell = read(monkeypatch, file, "--no-preflight", takes_shell=False)
 

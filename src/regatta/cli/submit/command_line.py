@@ -16,7 +16,7 @@ from regatta.cli.submit.env_file import pairs, read_env_file
 from regatta.cli.submit.jobfile import absolute, read_job_file
 from regatta.cli.submit.role_commands import by_role
 from regatta.engines.base import Shell, Submission
-from regatta.engines.local.replicas.variables import inherited
+from regatta.engines.local.replicas.variables import inherited, inherited_by_client
 
 _JOB_OPTIONS = (
     click.option("--name", metavar="NAME", help="Run under another name."),
@@ -115,7 +115,7 @@ def _shell(options: Mapping[str, Any], folder: str, taken: bool) -> Shell | None
     return msgspec.structs.replace(
         said,
         directory=absolute(options["workdir"] or folder),
-        environment=inherited(os.environ),
+        environment=(inherited if said.runtime == "none" else inherited_by_client)(os.environ),
         no_preflight=options["no_preflight"],
     )
 

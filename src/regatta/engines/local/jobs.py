@@ -96,14 +96,19 @@ class LocalJobs:
 
     def preview(self, submission: Submission, shell: Shell) -> Preview:
         prepared = self._prepare(
-            submission, shell, lambda count: next_free(self._store.read, count)
+            submission, shell, lambda count: next_free(self._store.read, count), dry_run=True
         )
         return prepare.preview(prepared)
 
     def _prepare(
-        self, submission: Submission, shell: Shell, where: Callable[[int], Reservation]
+        self,
+        submission: Submission,
+        shell: Shell,
+        where: Callable[[int], Reservation],
+        dry_run: bool = False,
     ) -> prepare.Prepared:
-        return prepare.prepare(submission, shell, self._machine, where, self._clock.now())
+        now = self._clock.now()
+        return prepare.prepare(submission, shell, self._machine, where, now, dry_run=dry_run)
 
     def _make_room(self, tx: Transaction, job: Job, replace_live: bool) -> str:
         """A finished job gives its name up and stays for its logs; a live one only if asked to.

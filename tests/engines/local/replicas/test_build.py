@@ -357,7 +357,8 @@ def test_with_a_container_runtime_the_image_runs(tmp_path: Path) -> None:
     }
     process = run_of(a_pod(container), tmp_path, context={"runtime": "docker"}).containers[0]
     argv = list(process.argv)
-    assert argv[:5] == ["docker", "run", "--rm", "--network", "host"]
+    assert argv[:4] == ["docker", "run", "--network", "host"]
+    assert "--init" in argv
     assert argv[-2:] == ["paddle:2.6", "train.py"]
     assert argv[argv.index("--entrypoint") + 1] == "python"
     assert argv[argv.index("--workdir") + 1] == "/code"
@@ -367,6 +368,45 @@ def test_with_a_container_runtime_the_image_runs(tmp_path: Path) -> None:
     name = argv[argv.index("--name") + 1]
     assert process.cleanup == ("docker", "rm", "--force", name)
     assert process.mounts == ()
+
+
+def test_the_runtimes_client_has_its_settings_of_the_shell_and_the_container_has_not(
+    tmp_path: Path,
+) -> None:
+    shell = {
+        "PATH": "/bin", "HOME": "/home/me", "SECRET": "x", "http_proxy": "p", "DOCKER_HOST": "d",
+        "CONTAINERS_CONF": "c", "CONTAINER_HOST": "h", "XDG_RUNTIME_DIR": "r",
+    }  # fmt: skip
+    pod = a_pod({"image": "hello"})
+    process = run_of(pod, tmp_path, context={"runtime": "podman", "shell": shell}).containers[0]
+    assert process.env == {name: value for name, value in shell.items() if name != "SECRET"}
+    assert not set(shell) & set(process.sees)
+    without = run_of(pod, tmp_path, context={"runtime": "podman"}).containers[0]
+    assert "PATH" not in without.sees
+    assert without.env["PATH"]
+
+
+def test_a_container_counts_its_own_gpus_from_zero(tmp_path: Path) -> None:
+    pod = a_pod({"image": "hello", "resources": {"limits": {"nvidia.com/gpu": 2}}})
+    placement = Placement(address="127.64.0.7", port_base=12340, gpus=("2", "3"))
+    run = run_of(pod, tmp_path, context={"runtime": "docker"}, placement=placement)
+    process = run.containers[0]
+    assert '"device=2,3"' in process.argv
+    assert process.sees["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+
+def test_a_container_has_the_limits_and_the_pull_policy_of_the_pod(tmp_path: Path) -> None:
+    container = {
+        "image": "hello",
+        "imagePullPolicy": "Never",
+        "resources": {"limits": {"memory": "1Gi"}, "requests": {"memory": "1Mi"}},
+    }
+    process = run_of(a_pod(container), tmp_path, context={"runtime": "podman"}).containers[0]
+    assert process.container is not None
+    assert (process.container.memory_limit, process.container.pull) == ("1Gi", "never")
+    argv = process.argv
+    assert argv[argv.index("--memory") + 1] == str(1 << 30)
+    assert argv[argv.index("--pull") + 1] == "never"
 
 
 def test_an_image_alone_is_enough_with_a_container_runtime(tmp_path: Path) -> None:
@@ -386,7 +426,12 @@ def test_without_an_image_a_container_runtime_has_nothing_to_run(tmp_path: Path)
 
 def test_what_has_no_meaning_here_is_listed() -> None:
     pod = a_pod(
-        {"image": "x", "livenessProbe": {"exec": {}}, "lifecycle": {"preStop": {}}},
+        {
+            "image": "x",
+            "imagePullPolicy": "Never",
+            "livenessProbe": {"exec": {}},
+            "lifecycle": {"preStop": {}},
+        },
         nodeSelector={"gpu": "a100"},
         tolerations=[{"key": "k"}],
         restartPolicy="Never",
@@ -395,10 +440,12 @@ def test_what_has_no_meaning_here_is_listed() -> None:
         "spec.nodeSelector",
         "spec.tolerations",
         "spec.containers[0].image",
+        "spec.containers[0].imagePullPolicy",
         "spec.containers[0].lifecycle",
         "spec.containers[0].livenessProbe",
     ]
-    assert "spec.containers[0].image" not in list_ignored(pod, runtime="docker")
+    with_runtime = list_ignored(pod, runtime="docker")
+    assert not [path for path in with_runtime if "image" in path]
 
 
 def test_a_plain_pod_ignores_nothing() -> None:

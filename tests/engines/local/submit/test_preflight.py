@@ -16,7 +16,6 @@ from regatta.api.job import Job, JobSpec, Metadata, Mode, RoleSpec
 from regatta.client.channel import REQUEST_SECONDS
 from regatta.engines.local.replicas.runspec import Mount, Process, RunSpec
 from regatta.engines.local.submit import paddle_probe
-from regatta.engines.local.submit import preflight as preflights
 from regatta.engines.local.submit.paddle_probe import Paddle, Probing, probe_paddle
 from regatta.engines.local.submit.preflight import (
     Command,
@@ -179,43 +178,6 @@ def test_a_host_name_that_leads_elsewhere_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_a_host_name_that_leads_here_is_fine() -> None:
     assert check_host_name("localhost") == []
-
-
-def in_container(folder: Path, script: str | None) -> RunSpec:
-    """A replica in docker, where `docker` is the given script or nowhere."""
-    if script is not None:
-        (folder / "docker").write_text(f"#!/bin/sh\necho $@ >> {folder}/asked\n{script}\n")
-        (folder / "docker").chmod(0o755)
-    process = Process(
-        name="main",
-        argv=("docker", "run", "image", "python", "train.py"),
-        env={"PATH": str(folder)},
-        cwd="/",
-        cleanup=("docker", "rm", "x"),
-    )
-    return RunSpec(run_id="u/1", pod="p", folder="/nowhere", containers=(process,))
-
-
-def test_a_runtime_that_is_not_installed_is_refused(tmp_path: Path) -> None:
-    message = refusal(in_container(tmp_path, None))
-    assert "docker is not on the job's PATH" in message
-    assert "leave --runtime out" in message
-
-
-def test_a_runtime_that_does_not_answer_is_refused_with_what_it_says(tmp_path: Path) -> None:
-    message = refusal(in_container(tmp_path, "echo Cannot connect to the daemon >&2; exit 1"))
-    assert "docker does not work here (Cannot connect to the daemon)" in message
-
-
-def test_a_runtime_that_hangs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflights, "_RUNTIME_SECONDS", 0.5)
-    assert "it said nothing" in refusal(in_container(tmp_path, "exec /bin/sleep 60"))
-
-
-def test_a_runtime_that_answers_is_asked_once(tmp_path: Path) -> None:
-    run = in_container(tmp_path, "exit 0")
-    assert preflight(a_paddle_job(), {"ps": run, "worker": run}) == []
-    assert (tmp_path / "asked").read_text() == "version\n"
 
 
 def a_python(folder: Path, body: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,19 @@ from regatta.engines.local.replicas import containers
 from regatta.engines.local.replicas.runspec import (
     PADDLE_LOGS_FOLDER,
     PROGRESS_FILE,
+    Contained,
     Mount,
     Process,
     RunSpec,
     gpu_hold,
     port_hold,
 )
-from regatta.engines.local.replicas.variables import PodFacts, Variables, inherited
+from regatta.engines.local.replicas.variables import (
+    PodFacts,
+    Variables,
+    inherited,
+    inherited_by_client,
+)
 from regatta.engines.local.replicas.volumes import Volumes, is_there_already
 
 #: The folder that holds just what a training program may import of us.
@@ -154,7 +160,7 @@ class _Builder:
         if self._context.runtime in containers.RUNTIMES:
             return self._in_container(container, path, theirs, mounts, command, args, gpus)
         mounts = [mount for mount in mounts if not is_there_already(mount)]
-        env = self._with_ours(theirs, gpus, PROGRESS_PATH)
+        env = self._with_ours(self._of_shell(), theirs, gpus, PROGRESS_PATH)
         return Process(
             name=container.get("name", ""),
             argv=self._argv(container, path, command, args, env),
@@ -176,10 +182,14 @@ class _Builder:
         image, runtime = container.get("image") or "", self._context.runtime
         if not image:
             self._refuse(f"{path}.image", f"is missing; --runtime {runtime} runs images")
-        shell = inherited(self._context.shell)
-        env = self._with_ours(theirs, gpus, PROGRESS_PATH_IN_CONTAINER)
-        # The image has its own PATH and HOME; only what the pod sets replaces them.
-        env = {k: v for k, v in env.items() if k in theirs or k not in shell}
+        client = inherited_by_client(self._context.shell)
+        client.setdefault("PATH", os.defpath)
+        # A container sees its own GPUs alone, counted from 0. It has its own PATH and HOME as well;
+        # only what the pod sets replaces them.
+        env = self._with_ours({}, theirs, map(str, range(len(gpus))), PROGRESS_PATH_IN_CONTAINER)
+        env["REGATTA_RUN"] = self._run_id
+        limits = (container.get("resources") or {}).get("limits") or {}
+        pull = containers.pull_word(container.get("imagePullPolicy"))
         ours = [
             Mount(source=PROGRESS_PATH, target=PROGRESS_PATH_IN_CONTAINER, read_only=True),
             Mount(source=str(self._folder), target=str(self._folder)),
@@ -191,21 +201,29 @@ class _Builder:
                 runtime,
                 name=name,
                 image=image,
-                env=env | {"REGATTA_RUN": self._run_id},
+                env=env,
                 mounts=[*ours, *mounts],
                 command=command,
                 args=args,
                 working_dir=container.get("workingDir"),
                 gpus=gpus,
+                limits=limits,
+                pull=pull,
+                init=containers.init_options(runtime, client["PATH"]),
             ),
-            env=shell,
+            env=client,
             cwd=self._context.directory,
             cleanup=containers.remove_argv(runtime, name),
+            container=Contained(
+                image=image,
+                pull=pull,
+                env=env,
+                memory_limit=str(limits.get("memory") or ""),
+                asks_out_of_memory=containers.out_of_memory_argv(runtime, name),
+            ),
         )
 
-    def _with_ours(
-        self, theirs: dict[str, str], gpus: list[str] | tuple[str, ...], progress: str
-    ) -> dict[str, str]:
+    def _of_shell(self) -> dict[str, str]:
         ours = inherited(self._context.shell)
         ours.setdefault("PATH", os.defpath)
         if self._context.python and "/" in self._context.python:
@@ -214,7 +232,12 @@ class _Builder:
             ours["PATH"] = f"{chosen}:{ours['PATH']}"
             if os.path.dirname(chosen) != ours.get("VIRTUAL_ENV"):
                 ours.pop("VIRTUAL_ENV", None)
-        ours |= {
+        return ours
+
+    def _with_ours(
+        self, shell: dict[str, str], theirs: dict[str, str], gpus: Iterable[str], progress: str
+    ) -> dict[str, str]:
+        ours = shell | {
             "PYTHONUNBUFFERED": "1",
             # Gloo otherwise asks what the host name resolves to, which need not be anything.
             "GLOO_SOCKET_IFNAME": "lo",
@@ -301,7 +324,7 @@ _IGNORED_OF_POD = (
     "serviceAccountName", "shareProcessNamespace", "tolerations", "topologySpreadConstraints",
 )  # fmt: skip
 _IGNORED_OF_CONTAINER = (
-    "imagePullPolicy", "lifecycle", "livenessProbe", "readinessProbe", "resizePolicy",
+    "lifecycle", "livenessProbe", "readinessProbe", "resizePolicy",
     "securityContext", "startupProbe", "terminationMessagePath", "volumeDevices",
 )  # fmt: skip
 
@@ -314,6 +337,6 @@ def list_ignored(manifest: dict[str, Any], runtime: str = "none") -> list[str]:
         for number, container in enumerate(spec.get(kind) or ()):
             fields = list(_IGNORED_OF_CONTAINER)
             if runtime not in containers.RUNTIMES:
-                fields.insert(0, "image")
+                fields = ["image", "imagePullPolicy", *fields]
             ignored += [f"spec.{kind}[{number}].{f}" for f in fields if container.get(f)]
     return ignored

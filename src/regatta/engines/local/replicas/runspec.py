@@ -40,6 +40,20 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     volume: str = ""
 
 
+class Contained(msgspec.Struct, frozen=True, kw_only=True):
+    """The container that a process, a runtime's client, has an image run in."""
+
+    image: str
+    #: As the runtimes say it: always, missing or never.
+    pull: str = "missing"
+    #: What the image's program sees; the process's own variables are the client's.
+    env: dict[str, str]
+    #: As the job file writes it; empty: none.
+    memory_limit: str = ""
+    #: A command that prints `true` where the container ran out of that.
+    asks_out_of_memory: tuple[str, ...]
+
+
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """One container of the pod, as a process."""
 
@@ -50,6 +64,12 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     mounts: tuple[Mount, ...] = ()
     #: A command that ends what killing the process does not (a container outlives its client).
     cleanup: tuple[str, ...] = ()
+    container: Contained | None = None
+
+    @property
+    def sees(self) -> dict[str, str]:
+        """The variables of the program that is run, in a container or not."""
+        return self.env if self.container is None else self.container.env
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

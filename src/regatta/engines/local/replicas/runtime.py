@@ -20,6 +20,7 @@ import msgspec
 
 from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
+from regatta.engines.local.replicas.containers import remove_containers
 from regatta.engines.local.replicas.leftovers import end_leftovers
 from regatta.engines.local.replicas.open_files import given
 from regatta.engines.local.replicas.procfs import (
@@ -205,8 +206,11 @@ class Runtime:
             tree.kill(pid, signal.SIGTERM)
 
     def sweep(self, run_id: str, folder: Path) -> int:
-        """Kill every process of a run whose supervisor is gone; how many there were."""
-        return end_leftovers(run_id, _sessions(folder))
+        """Kill every process of a run whose supervisor is gone; how many there were. Containers
+        that a runtime keeps for it are removed, too."""
+        ended = end_leftovers(run_id, _sessions(folder))
+        remove_containers(folder / RUN_FILE)
+        return ended
 
     def usage(self, folders: Iterable[Path]) -> dict[Path, Usage]:
         """CPU (since the last call, in percent of one core) and resident memory of each run's

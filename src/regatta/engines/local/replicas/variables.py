@@ -24,8 +24,29 @@ INHERITED = frozenset(
 )
 
 
+#: What the client of a container runtime reads besides: where its engine, its settings, its store
+#: and its credentials are, and the way to a registry. It is for the client; no container sees it.
+_OF_CLIENTS = frozenset(
+    {
+        "DBUS_SESSION_BUS_ADDRESS", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "REGISTRY_AUTH_FILE",
+        "SSH_AUTH_SOCK", "SSL_CERT_DIR", "SSL_CERT_FILE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+    }
+)  # fmt: skip
+_OF_CLIENTS_BEGIN = ("CONTAINERS_", "CONTAINER_", "DOCKER_", "PODMAN_", "STORAGE_")
+
+
 def inherited(shell: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in shell.items() if k in INHERITED or k.startswith("LC_")}
+
+
+def inherited_by_client(shell: Mapping[str, str]) -> dict[str, str]:
+    """What a container runtime's client has of the shell, so that it does as it does there."""
+    return inherited(shell) | {
+        name: value
+        for name, value in shell.items()
+        if name.upper() in _OF_CLIENTS or name.startswith(_OF_CLIENTS_BEGIN)
+    }
 
 
 class PodFacts(msgspec.Struct, frozen=True, kw_only=True):

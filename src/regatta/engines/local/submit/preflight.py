@@ -1,8 +1,8 @@
 """Checks before queueing that need the training environment: better now than after an hour's wait.
 
 The command is there, the script is there, and where it trains with PaddlePaddle the job's own
-interpreter can import it and has what the job's mode needs. Of a job in containers, the runtime
-answers; what is inside an image is not looked at.
+interpreter can import it and has what the job's mode needs. For a job in containers see
+`container_check`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import socket
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,13 +21,12 @@ from regatta.api.errors import PreflightFailed
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
 from regatta.engines.local.replicas.runspec import Process, RunSpec
+from regatta.engines.local.submit.container_check import check_containers
 from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
 
 _PYTHON = re.compile(r"python[0-9.]*$")
 _SHELLS = ("sh", "bash", "dash", "zsh")
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
-#: For a container runtime to say which one it is.
-_RUNTIME_SECONDS = 10.0
 #: More of a script is not read; an import that comes later is rare.
 _SCRIPT_BYTES = 1 << 20
 
@@ -43,15 +41,14 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
 
 
-def preflight(job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle) -> list[Problem]:
+def preflight(
+    job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle, *, may_pull: bool = True
+) -> list[Problem]:
     """Check the first replica of each role (by role name). Gives warnings; raises
-    PreflightFailed with every problem."""
+    PreflightFailed with every problem. Images that are not here are pulled if they may be."""
     ask = Probing(probe)
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
+    problems, warnings = check_containers(runs, may_pull)
     trains_with_paddle = False
-    for process in _runtimes(runs):
-        problems += check_runtime(process)
     for role, run in runs.items():
         process = run.containers[0]
         command = read_command(process.argv)
@@ -124,7 +121,7 @@ def _shell_command(program: str, rest: list[str]) -> Command:
 
 
 def _check_files(role: str, process: Process, command: Command) -> list[Problem]:
-    if _is_container(process):
+    if process.container is not None:
         return []
     if not _find_program(command.program, process):
         return [Problem(role, f"the command {command.program!r} {_why_not(command, process)}")]
@@ -222,52 +219,6 @@ def check_host_name(name: str | None = None) -> list[Problem]:
     return []
 
 
-def check_runtime(process: Process) -> list[Problem]:
-    """Docker needs a daemon that lets this user in, so being installed is not enough."""
-    runtime = process.argv[0]
-    program = shutil.which(runtime, path=process.env.get("PATH", os.defpath))
-    if program is None:
-        return [
-            Problem(
-                "",
-                f"{runtime} is not on the job's PATH. Install it, or leave --runtime out to run "
-                "the commands as processes of this machine.",
-            )
-        ]
-    try:
-        asked = subprocess.run(
-            [program, "version"],
-            env=dict(process.env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=_RUNTIME_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        why = f"it said nothing for {_RUNTIME_SECONDS:.0f} s"
-    except OSError as error:
-        why = str(error)
-    else:
-        if asked.returncode == 0:
-            return []
-        said = asked.stderr.decode(errors="replace").strip().splitlines()
-        why = said[-1][:300] if said else f"it exited with {asked.returncode}"
-    return [
-        Problem(
-            "",
-            f"{runtime} does not work here ({why}); `{runtime} version` has to succeed first. "
-            "Without --runtime the commands run as processes of this machine.",
-        )
-    ]
-
-
-def _runtimes(runs: Mapping[str, RunSpec]) -> list[Process]:
-    """One process for each container runtime that the job uses."""
-    processes = [process for run in runs.values() for process in run.containers]
-    return list({p.argv[0]: p for p in processes if _is_container(p)}.values())
-
-
 def _uses_paddle(process: Process, command: Command) -> bool:
     if command.module.split(".")[0] == "paddle":
         return True
@@ -290,10 +241,6 @@ def _find_program(program: str, process: Process) -> bool:
 def _under_a_mount(path: Path, process: Process) -> bool:
     """What a volume will bring cannot be looked at yet."""
     return any(path.is_relative_to(mount.target) for mount in process.mounts)
-
-
-def _is_container(process: Process) -> bool:
-    return bool(process.cleanup)
 
 
 def _listdir(folder: Path) -> list[Path]:

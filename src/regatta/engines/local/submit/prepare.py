@@ -51,10 +51,13 @@ def prepare(
     where: Callable[[int], Reservation],
     now: Instant,
     probe: Probe = probe_paddle,
+    *,
+    dry_run: bool = False,
 ) -> Prepared:
     """Raises InvalidJob, NeverFits or PreflightFailed, each with all that is wrong.
 
-    `where` tells the places that so many replicas would get now, for the rehearsal.
+    `where` tells the places that so many replicas would get now, for the rehearsal. Nothing is
+    changed but that images of a job that is to run may be pulled.
     """
     check_plain({"shell": msgspec.to_builtins(shell)})
     loaded = read_submission(submission, shell)
@@ -74,7 +77,8 @@ def prepare(
         raise InvalidJob([*invalid.problems, *warnings]) from None
     if not shell.no_preflight:
         roles = {pod.name: pod.role for pod in rehearsal.pods}
-        warnings += preflight(job, {roles[name]: run for name, run in runs.items()}, probe)
+        by_role = {roles[name]: run for name, run in runs.items()}
+        warnings += preflight(job, by_role, probe, may_pull=not dry_run)
     return Prepared(
         job=job,
         context=context,
@@ -97,14 +101,14 @@ def preview(prepared: Prepared) -> Preview:
     notes = ["addresses and ports are the next free ones; another job may take them first"]
     for pod in prepared.rehearsal.pods:
         if pod.index == 0:
-            ignored = ", ".join(list_ignored(pod.manifest))
+            ignored = ", ".join(list_ignored(pod.manifest, prepared.context.runtime))
             if ignored:
                 notes.append(f"{pod.role}: ignored on this machine: {ignored}")
     return Preview(
         job=prepared.job,
         warnings=prepared.warnings,
         objects=prepared.rehearsal.objects(),
-        environment={name: run.containers[0].env for name, run in runs.items()},
+        environment={name: run.containers[0].sees for name, run in runs.items()},
         ports=prepared.rehearsal.ports(),
         notes=tuple(notes),
     )

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 #: Another supervisor has this run. Nothing was touched.
 EXIT_CLAIMED = 73
-#: A container runtime that does not answer must not keep the replica's exit back.
-CLEANUP_SECONDS = 20.0
 
 
 class Ended(Exception):
@@ -62,7 +60,11 @@ class Life:
         self._started_at = ""
         self._restarts = 0
         self._waits = 0  # back-offs since the replica last ran for long
-        self._out_of_memory = _out_of_memory_kills()
+        self._out_of_memory = 0
+        #: What ended a container, where that was the kernel for want of memory.
+        self._for_memory = ""
+        #: First processes of containers that were killed because no signal reaches them.
+        self._deaf = 0
         self._listen()
 
     def run(self) -> None:
@@ -117,6 +119,8 @@ class Life:
         self._alive.clear()
         self._statuses.clear()
         self._pump.last_words = b""
+        self._for_memory = ""
+        self._out_of_memory = _out_of_memory_kills()
         self._files.begin()
         first = 0
         for process in processes:
@@ -128,12 +132,24 @@ class Life:
         self._heed_stop(raising=False)  # a stop that came while they started has not reached them
         while first not in self._statuses:
             self._turn()
-        self._end_everything()
         code = _code(self._statuses[first])
+        if processes[0].get("container"):
+            code = self._judge_container(processes[0], code)
+        self._end_everything()
         if self._stop_reason == "Terminated" and code == 0:
             code = 128 + _signal.SIGTERM  # it left politely; it did not finish its work
         if self._stopping:
             raise Ended(code, self._stop_reason, self._words())
+        return code
+
+    def _judge_container(self, process: dict[str, Any], code: int) -> int:
+        if self._deaf and code == 128 + _signal.SIGKILL:
+            code = 128 + _signal.SIGTERM  # what it would have died of, could it have heard it
+        elif code and not self._stopping:
+            from . import contained
+
+            kernel_killed = _out_of_memory_kills() > self._out_of_memory
+            self._for_memory = contained.killed_for_memory(process, code, kernel_killed)
         return code
 
     def _back_off(self, code: int, ran: float, init: str = "") -> None:
@@ -213,7 +229,9 @@ class Life:
         self._files.finish()
         for process in self._played:
             if process["cleanup"]:
-                _run_quietly(process["cleanup"], process["env"])
+                from . import contained
+
+                contained.ask(process["cleanup"], process["env"])
         self._played = []
         self._alive.clear()
 
@@ -258,7 +276,11 @@ class Life:
         if raising:
             raise Ended(code, self._stop_reason, "stopped while nothing was running")
         if first_time:
-            for pid in self._alive:
+            if any(process.get("container") for process in self._alive.values()):
+                from . import contained
+
+                self._deaf = contained.end_the_deaf()
+            for pid in self._alive if self._deaf < len(self._alive) else ():
                 tree.kill(pid, _signal.SIGTERM)
 
     # -- telling ---------------------------------------------------------------------------------
@@ -295,15 +317,18 @@ class Life:
         )
 
     def _words(self) -> str:
-        """The last whole lines of output."""
+        """The last whole lines of output, and what the kernel did to it."""
         words = self._pump.last_words
         if len(words) == 4096:
             words = words[words.find(b"\n") + 1 :] or words
-        return words.decode("utf-8", "replace").strip("\n")
+        said = words.decode("utf-8", "replace").strip("\n")
+        return "\n".join(filter(None, (said, self._for_memory)))
 
     def _reason(self, code: int) -> str:
         if code == 0:
             return "Completed"
+        if self._for_memory:
+            return "OOMKilled"
         if code == 128 + _signal.SIGKILL and _out_of_memory_kills() > self._out_of_memory:
             return "OOMKilled"
         return "Error"
@@ -324,22 +349,6 @@ def _out_of_memory_kills() -> int:
     except OSError:
         pass
     return 0
-
-
-def _run_quietly(argv: list[str], environment: dict[str, str]) -> None:
-    nothing = os.open("/dev/null", os.O_RDWR)
-    process = {"argv": argv, "env": environment, "cwd": "/", "mounts": []}
-    deadline = time.monotonic() + CLEANUP_SECONDS
-    try:
-        pid = spawn(process, "", nothing, nothing)
-        while os.waitpid(pid, os.WNOHANG)[0] == 0:
-            if time.monotonic() > deadline:
-                tree.kill(pid, _signal.SIGKILL)
-            time.sleep(0.01)
-    except (CannotStart, ChildProcessError):
-        pass
-    finally:
-        os.close(nothing)
 
 
 def main(folder: str, open_files: str = "") -> int:

@@ -1,0 +1,87 @@
+"""What the supervisor has to know of a replica that a container runtime runs.
+
+The process that it started is the runtime's client. The program is in a container, the first of
+whose processes the kernel treats as nobody else: what it has no handler for does not reach it. And
+the container's control group is the runtime's, gone before the client is.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+import time
+
+from . import tree
+from .spawn import CannotStart, spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: A container runtime that does not answer must not keep the replica's exit back.
+RUNTIME_SECONDS = 20.0
+
+
+def end_the_deaf() -> int:
+    """SIGKILL for those first processes of containers below this process to which SIGTERM means
+    what it means by default: to end. How many there were.
+
+    A runtime that puts an init before the program has none. Containers of a runtime with a server
+    of its own are not below this process; such runtimes bring an init.
+    """
+    ended = 0
+    for pid in tree.below(os.getpid(), tree.parents()):
+        if _is_deaf(pid):
+            tree.kill(pid, _signal.SIGKILL)
+            ended += 1
+    return ended
+
+
+def _is_deaf(pid: int) -> bool:
+    fields: dict[str, str] = {}
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                fields[name] = value.strip()
+        numbers = fields["NSpid"].split()  # from our namespace to its own
+        masks = [int(fields[name], 16) for name in ("SigBlk", "SigIgn", "SigCgt")]
+    except (OSError, KeyError, ValueError):
+        return False
+    heeded = any(mask >> (_signal.SIGTERM - 1) & 1 for mask in masks)
+    return len(numbers) > 1 and numbers[-1] == "1" and not heeded
+
+
+def killed_for_memory(process: dict[str, Any], code: int, kernel_killed: bool) -> str:
+    """A sentence where a container that is not removed yet ran out of memory; else nothing.
+
+    The runtime knows, but not on every machine: podman misses it with control groups of version 1.
+    So what the kernel counts counts as well, for a program that was killed meanwhile.
+    """
+    container = process["container"]
+    struck = kernel_killed and code == 128 + _signal.SIGKILL
+    if not struck and ask(container["asks_out_of_memory"], process["env"]).strip() != b"true":
+        return ""
+    limit = container["memory_limit"]
+    return f"killed for memory: its limit is {limit}" if limit else "killed for memory"
+
+
+def ask(argv: list[str], environment: dict[str, str]) -> bytes:
+    """Have the runtime do something; the little that it prints. Nothing where it fails."""
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    nothing = os.open("/dev/null", os.O_RDWR)
+    process = {"argv": argv, "env": environment, "cwd": "/", "mounts": []}
+    deadline = time.monotonic() + RUNTIME_SECONDS
+    try:
+        pid = spawn(process, "", write, nothing)
+        while os.waitpid(pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > deadline:
+                tree.kill(pid, _signal.SIGKILL)
+            time.sleep(0.01)
+        return os.read(read, 4096)
+    except (CannotStart, ChildProcessError, BlockingIOError):
+        return b""
+    finally:
+        for fd in (read, write, nothing):
+            os.close(fd)
