@@ -179,3 +179,14 @@ def test_a_clock_that_is_set_back_does_not_prolong_a_pause(back: float) -> None:
     scene.now -= back
 
     assert scene.tick().pods
+
+
+def test_a_restart_that_does_not_count_has_no_pause_even_after_one_that_did() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=2)).run()
+    scene.fail("j-worker-0", 1).tick()
+    scene.tick(1)
+    scene.run()
+    scene.lose("j-worker-0").tick()
+    assert (scene.job.status.phase, scene.job.status.restart_at) == (Phase.RESTARTING, None)
+
+    assert scene.tick().pods

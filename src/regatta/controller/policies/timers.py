@@ -46,7 +46,9 @@ def until_restart(job: Job, now: Instant) -> float | None:
     """Never longer than the whole pause: if more seems to be left, a clock was set back, nobody
     knows how much of it has passed, and once without it does no harm."""
     at = job.status.restart_at
-    left = (at - now.wall).total_seconds() if at is not None else 0.0
+    if at is None:
+        return None
+    left = (at - now.wall).total_seconds()
     return left if 0 < left <= pause_before(job.status.restarts) else None
 
 
