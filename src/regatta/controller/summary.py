@@ -120,7 +120,7 @@ def _at_the_end(job: Job, replicas: tuple[Replica, ...], end: Phase) -> Counter[
 
 def _serves(replica: Replica) -> bool:
     pod = replica.pod
-    return pod is not None and not (replica.done or pod.phase.over or pod.stopping or pod.deleting)
+    return pod is not None and not (pod.phase.over or pod.stopping)
 
 
 def _state(replica: Replica) -> str:

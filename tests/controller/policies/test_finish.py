@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import CleanPodPolicy, Completion, Intranet, Phase
+from regatta.api.job import CleanPodPolicy, Completion, Intranet, JobStatus, Phase, RoleStatus
 from regatta.controller.plan import ChildRef, Event
 from regatta.controller.world import Pod, PodPhase
 from tests.controller.builders import Scene, a_job, a_scene, at
@@ -140,6 +140,14 @@ def test_servers_that_run_on_are_counted_until_they_end() -> None:
     frozen = replace(before.ps, running=0, ready="0/3")
     assert scene.job.status == replace(before, ps=frozen), "nothing else changes"
     assert scene.tick(1).status is None
+
+
+def test_a_job_that_the_former_operator_finished_is_left_as_it_is() -> None:
+    scene = a_scene(a_job().with_ps(1).with_workers(1).clean(CleanPodPolicy.NEVER))
+    status = JobStatus(phase=Phase.COMPLETED, ps=RoleStatus(), worker=RoleStatus(succeeded=1))
+    scene.job = replace(scene.job, status=status)
+
+    assert scene.tick().status is None
 
 
 def test_tasks_that_still_run_when_their_job_completes_do_not_count() -> None:
