@@ -55,7 +55,9 @@ class Api:
     def metadata(self, path: str) -> list[dict[str, Any]]:
         """The items of a list, each with nothing but its metadata."""
         _, text = self.raw("GET", path, accept=_METADATA)
-        found: list[dict[str, Any]] = json.loads(text).get("items", [])
+        found: list[dict[str, Any]] = (
+            json.loads(text).get("items") or []
+        )  # null where there are none
         return found
 
     def find(self, path: str) -> Any | None:
