@@ -81,9 +81,8 @@ class ThisMachine:
         address = usable(files)
         if address is None and again and _was_stopped(files):
             raise ServerStopped(
-                "the server was stopped (`regatta server stop`); its jobs go on running, and any "
-                "command but those that were following them starts it again: "
-                "`regatta server start`, then `regatta logs -f NAME`"
+                "the server was stopped; its jobs go on running. `regatta server start` starts "
+                "another, and `regatta logs -f NAME` then follows a job again"
             )
         address = address or self._started(files)
         place = place_of(address.url, files.token())
