@@ -199,6 +199,18 @@ def test_a_program_that_heeds_a_stop_has_its_time(engine: Blocking, podman: Podm
     assert "saved" in lines_of(engine, "polite")
 
 
+def test_a_program_that_ignores_a_stop_is_killed_when_its_time_is_over(
+    engine: Blocking, podman: Podman
+) -> None:
+    document = in_containers(a_job("stubborn", "trap '' TERM; echo up; sleep 3600; true"))
+    document["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1
+    submit(engine, podman, document)
+    says(engine, "stubborn", "up")
+    engine.stop("default", "stubborn")
+    wait_until_quiet(engine, "stubborn")
+    assert podman.containers() == []
+
+
 def test_the_servers_of_a_job_that_is_done_end_with_it(engine: Blocking, podman: Podman) -> None:
     document = a_job("ps", "sleep 0.5", withGloo=0)
     document["spec"]["ps"] = a_role("sleep 3600; true")

@@ -259,7 +259,7 @@ def test_a_pod_without_a_command_is_told_what_to_add(
     problems = problems_of(a_pod(container), tmp_path)
     assert list(problems) == ["spec.containers[0].command"]
     message = problems["spec.containers[0].command"]
-    assert 'add command: ["python", "train.py"]' in message
+    assert "write command in the file, say it with --command" in message
     assert "--runtime docker" in message
 
 

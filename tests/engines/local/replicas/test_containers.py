@@ -117,6 +117,17 @@ def test_what_a_run_left_in_its_runtime_is_removed(tmp_path: Path) -> None:
     assert (tmp_path / "removed").read_text() == "removed\n" * 2  # of the init container, too
 
 
+def test_a_removal_that_fails_at_first_is_tried_again(tmp_path: Path) -> None:
+    tries = f"echo try >> {tmp_path}/tries; [ $(grep -c try {tmp_path}/tries) -gt 1 ]"
+    process = Process(name="main", argv=("true",), env={}, cwd="/", cleanup=("sh", "-c", tries))
+    file = tmp_path / "run.json"
+    file.write_bytes(
+        encode_run(RunSpec(run_id="u/1", pod="p", folder="/nowhere", containers=(process,)))
+    )
+    remove_containers(file)
+    assert (tmp_path / "tries").read_text() == "try\n" * 2
+
+
 def test_a_runtime_that_is_gone_or_hangs_does_not_keep_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from regatta.api import quantity
 from regatta.engines.local.replicas.runspec import Mount
+from regatta.engines.local.supervisor.contained import REMOVALS
 
 log = logging.getLogger(__name__)
 
@@ -138,14 +139,16 @@ def remove_containers(run_file: Path) -> None:
     except (OSError, msgspec.DecodeError):
         return
     for left in (*run.init, *run.containers):
-        if left.cleanup:
-            _remove(left)
+        # Podman first has to find out that a container which we killed does not run.
+        for _ in range(REMOVALS if left.cleanup else 0):
+            if _removed(left):
+                break
 
 
-def _remove(left: _Left) -> None:
+def _removed(left: _Left) -> bool:
     program = shutil.which(left.cleanup[0], path=left.env.get("PATH", os.defpath))
     try:
-        subprocess.run(
+        done = subprocess.run(
             [program or left.cleanup[0], *left.cleanup[1:]],
             env=left.env,
             cwd="/",
@@ -157,3 +160,5 @@ def _remove(left: _Left) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         log.warning("`%s` did not remove what may be left: %s", " ".join(left.cleanup), error)
+        return True  # asking again would not help
+    return done.returncode == 0

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A container runtime that does not answer must not keep the replica's exit back.
 RUNTIME_SECONDS = 20.0
+#: How often a container's removal is tried.
+REMOVALS = 3
 
 
 def end_the_deaf() -> int:
@@ -64,6 +66,14 @@ def killed_for_memory(process: dict[str, Any], code: int, kernel_killed: bool) -
         return ""
     limit = container["memory_limit"]
     return f"killed for memory: its limit is {limit}" if limit else "killed for memory"
+
+
+def remove(argv: list[str], environment: dict[str, str]) -> None:
+    """Podman first has to find out that a container which we killed does not run, and fails over
+    that; who is removed is named."""
+    for _ in range(REMOVALS):
+        if ask(argv, environment):
+            return
 
 
 def ask(argv: list[str], environment: dict[str, str]) -> bytes:

@@ -231,7 +231,7 @@ class Life:
             if process["cleanup"]:
                 from . import contained
 
-                contained.ask(process["cleanup"], process["env"])
+                contained.remove(process["cleanup"], process["env"])
         self._played = []
         self._alive.clear()
 
