@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.local.control_groups import SOMEBODY, become_somebody, handed_over
+
+__all__ = ["handed_over"]
+
 HIDER = Path(__file__).with_name("hider.py")
-#: Anybody but root; it needs no name.
-SOMEBODY = 65534
 PATIENCE = 60.0
 #: One who hops is between two numbers for a moment: it is gone when so many looks see nobody.
 LOOKS, BETWEEN_LOOKS = 30, 0.01
@@ -28,10 +30,11 @@ TURNS = int(os.environ.get("REGATTA_TURNS") or 1)
 
 
 class User:
-    """Someone with a state folder, who types `regatta`."""
+    """Someone with a state folder, who types `regatta`, perhaps in a control group of theirs."""
 
-    def __init__(self, uid: int) -> None:
+    def __init__(self, uid: int, group: Path | None = None) -> None:
         self.uid = uid
+        self.group = group
         self.folder = Path(tempfile.mkdtemp(prefix="regatta-test-"))
         self._jobs: list[str] = []
         os.chown(self.folder, uid, uid)
@@ -45,22 +48,20 @@ class User:
         #: Ours may stand where only we may look; then the system's, if it is of the same kind.
         self.python = ""
         for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
-            with suppress(OSError):
-                if self.run(python, "-c", "import regatta.server.run").returncode == 0:
-                    self.python = python
-                    break
+            if self.run(python, "-c", "import regatta.server.run").returncode == 0:
+                self.python = python
+                break
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        somebody = {} if self.uid == os.geteuid() else {"user": self.uid, "group": self.uid}
+        become = [] if self.uid == os.geteuid() else become_somebody(self.uid, self.group)
         return subprocess.run(
-            command,
+            [*become, *command],
             env=self._environment,
             cwd=self.folder,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
             check=False,
-            **somebody,  # type: ignore[call-overload]
         )
 
     def regatta(self, *arguments: str) -> str:
@@ -107,6 +108,12 @@ class User:
             for pid, command in commands()
             if "/supervisor/__main__.py" in command and str(self.folder) in command
         ]
+
+    def groups(self) -> list[str]:
+        """Of its runs, where they have any."""
+        runs = self.folder.glob("home/*/jobs/*/pods/*/runs/*/run.json")
+        folders = [json.loads(run.read_text())["group"]["folders"] for run in runs]
+        return [folder for each in folders for folder in each if os.path.exists(folder)]
 
     def leaves(self) -> None:
         with suppress(AssertionError):
@@ -161,17 +168,17 @@ def lose_everything(user: User, name: str) -> None:
     user.regatta("get")  # which starts another server
 
 
-@pytest.fixture(params=[0, SOMEBODY], ids=["root", "somebody"])
+@pytest.fixture(params=["root", "somebody", "somebody with a group"])
 def user(request: pytest.FixtureRequest) -> Iterator[User]:
-    uid = request.param
-    if os.geteuid() != 0:
-        if uid == 0:
-            pytest.skip("only root can be root")
-        uid = os.geteuid()
-    user = User(uid)
+    mighty = os.geteuid() == 0
+    if not mighty and request.param != "somebody":
+        pytest.skip("only root can be root, or hand a control group to somebody")
+    uid = SOMEBODY if mighty and request.param != "root" else os.geteuid()
+    group = request.getfixturevalue("handed_over") if request.param.endswith("group") else None
+    user = User(uid, group)
     if not user.python:
         shutil.rmtree(user.folder)
-        pytest.skip(f"user {uid} may not read this checkout or no interpreter that can run it")
+        pytest.skip(f"user {uid} may not read this checkout, or has no interpreter for it")
     yield user
     user.leaves()
 
@@ -186,7 +193,11 @@ def test_nothing_of_a_program_that_hides_is_left(
     for turn in range(TURNS):
         name = f"hider-{turn}"
         hider = user.starts_a_hider(name)
+        if user.group is not None:
+            [folder] = user.groups()
+            assert folder.startswith(f"{user.group}/regatta/")
         end(user, name)
         eventually(hider.is_gone, f"the end of all of {name}")
         eventually(lambda: not user.supervisors(), "the end of its supervisor")
+        eventually(lambda: not user.groups(), "the end of its group")
         record_property("programs that hide and were ended with their replica", 1)

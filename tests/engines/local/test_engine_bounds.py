@@ -151,6 +151,33 @@ def test_where_no_group_can_be_had_describe_says_which_limits_are_only_counted(
     assert "Delegate=yes" in page
 
 
+def test_a_group_that_lets_no_process_in_is_done_without(
+    engine: Blocking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A plain folder can be made like a group, and that is all.
+    monkeypatch.setattr(hierarchies, "places", lambda: (f"{tmp_path}/regatta",))
+    submit(engine, bounded("outside", "sleep 600", {"memory": "64Mi"}))
+    wait_for(engine, "outside", Phase.RUNNING)
+    assert pods_of(engine, "outside")[0].only_counted == "memory"
+    assert not (tmp_path / "regatta").exists()
+
+
+@has_groups
+def test_a_group_that_is_removed_while_a_replica_waits_to_start_again_is_made_anew(
+    engine: Blocking, home: Home, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    script = f"test -e {tmp_path}/ran && exec sleep 600; touch {tmp_path}/ran; exit 1"
+    job = a_job("again", script, restartPolicy="OnFailure")
+    submit(engine, job)
+    wait_for(engine, "again", Phase.RUNNING)
+    eventually(lambda: pods_of(engine, "again")[0].restarts == 1, "its restart")
+    pid = eventually(lambda: pods_of(engine, "again")[0].pid, "its process")
+    assert not go.exists()
+    for folder in groups_of(home):
+        assert str(pid) in (folder / "cgroup.procs").read_text().split()
+
+
 @has_limits
 def test_limits_that_hold_are_nothing_to_speak_of(engine: Blocking) -> None:
     submit(engine, bounded("held", "sleep 600", {"cpu": "0.5", "memory": "64Mi"}))

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,16 @@ def sleeper(*, number: int = 0, **environment: str) -> subprocess.Popen[str]:
     return process
 
 
+def caught(marks: Marks) -> set[int]:
+    held: set[int] = set()
+    marks.catch(held)
+    return held
+
+
+def state_of(process: subprocess.Popen[str]) -> str:
+    return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def test_either_mark_is_enough_and_no_other_run_has_it() -> None:
     run_id = f"{uuid.uuid4()}/1"
     by_limit = sleeper(number=NUMBER)
@@ -40,18 +51,23 @@ def test_either_mark_is_enough_and_no_other_run_has_it() -> None:
     everybody = [by_limit, by_variable, *others]
     try:
         ours = {by_limit.pid, by_variable.pid}
-        assert Marks(run_id, NUMBER).find() == ours
-        assert Marks(run_id, 0).find() == {by_variable.pid}
-        known = Marks(run_id, NUMBER)
-        known.find()
+        assert caught(Marks(run_id, NUMBER)) == ours
+        assert caught(Marks(run_id, 0)) == {by_variable.pid}
+        assert caught(Marks(run_id, NUMBER, spare=by_limit.pid)) == {by_variable.pid}
+        known, held = Marks(run_id, NUMBER), set[int]()
+        assert known.catch(held)
         late = sleeper(number=NUMBER)
         everybody.append(late)
-        assert known.find() == ours | {late.pid}
+        assert known.catch(held)
+        assert not known.catch(held)
+        assert held == ours | {late.pid}
+        eventually(lambda: {state_of(p) for p in (by_limit, by_variable, late)} == {"T"})
+        assert "T" not in {state_of(process) for process in others}
     finally:
         for process in everybody:
             process.kill()
             process.communicate()
-    eventually(lambda: not Marks(run_id, NUMBER).find())
+    assert not caught(Marks(run_id, NUMBER))
 
 
 def test_the_largest_mark_is_what_this_process_may_hand_on(

@@ -228,8 +228,8 @@ class Runtime:
         """Kill every process of a run whose supervisor is gone; how many there were. Containers
         that a runtime keeps for it are removed, too."""
         run, supervisor = _run(folder), self._find(folder)
-        group = groups.Group(list(run.group.folders))
-        ended = end_leftovers(marks.Marks(run_id, run.mark), group, spare={supervisor})
+        ours = marks.Marks(run_id, run.mark, spare=supervisor or 0)
+        ended = end_leftovers(ours, groups.Group(list(run.group.folders)))
         remove_containers(folder / RUN_FILE)
         return ended
 

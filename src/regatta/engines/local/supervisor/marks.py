@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import resource
 
+from . import tree
+
 RLIMIT_LOCKS = 10
 #: Below this a site's own limit could be meant.
 LEAST = 1 << 32
@@ -39,41 +41,53 @@ def carry(number: int) -> None:
 
 
 class Marks:
-    def __init__(self, run_id: str, number: int) -> None:
+    def __init__(self, run_id: str, number: int, spare: int = 0) -> None:
         self._variable = b"\0REGATTA_RUN=" + run_id.encode() + b"\0"
         self._number = str(number).encode() if number else b""
-        self._strangers: set[str] = set()
+        self._spared = {os.getpid(), spare}
+        self._strangers: set[int] = set()
         self._looks = 0
 
-    def find(self) -> set[int]:
-        """Everybody but this process; none only if there is none.
+    @property
+    def are_inherited(self) -> bool:
+        """A child of one that has them has them, whatever it does."""
+        return bool(self._number)
+
+    def catch(self, held: set[int]) -> bool:
+        """Hold everybody who has a mark, as soon as they are seen, and add them to those who are
+        held already. False: nobody else has one.
 
         One that forks and ends, and whose child does the same, is gone whenever it is looked at.
-        So a look at which somebody unknown vanished proves nothing, and is repeated.
+        So a look at which somebody vanished proves nothing, and is repeated.
         """
         for _ in range(MOST_LOOKS):
-            found, sure = self._look()
-            if found or sure:
-                return found
-        return set()
+            caught, sure = self._look(held)
+            if caught or sure:
+                return caught
+        return False
 
-    def _look(self) -> tuple[set[int], bool]:
+    def _look(self, held: set[int]) -> tuple[bool, bool]:
         if self._looks % LOOKS_BEFORE_ANEW == 0:
-            self._strangers = {str(os.getpid())}
+            self._strangers = set(self._spared)
         self._looks += 1
-        found, sure = set(), True
-        for name in os.listdir("/proc"):
-            if name.isdigit() and name not in self._strangers:
-                limits = _content(f"/proc/{name}/limits")
-                if not limits:
-                    sure = False
-                elif self._is_on(name, limits):
-                    found.add(int(name))
-                else:
-                    self._strangers.add(name)
-        return found, sure
+        caught, sure = False, True
+        known = self._strangers | held
+        pids = [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name))]
+        for pid in sorted(set(pids) - known, reverse=True):  # the youngest are the quickest
+            limits = _content(f"/proc/{pid}/limits")
+            if limits and not self._is_on(pid, limits):
+                self._strangers.add(pid)
+                continue
+            tree.hold(pid) if limits else None
+            if limits and tree.lives(pid):
+                held.add(pid)
+                caught = True
+            else:
+                sure = False  # it has ended, perhaps after a fork
+                self._strangers.add(pid)
+        return caught, sure
 
-    def _is_on(self, pid: str, limits: bytes) -> bool:
+    def _is_on(self, pid: int, limits: bytes) -> bool:
         if self._number and _lock_limit(limits) == self._number:
             return True
         return self._variable in b"\0" + _content(f"/proc/{pid}/environ") + b"\0"

@@ -56,6 +56,15 @@ def below(root: int, parent_of: dict[int, int]) -> list[int]:
     return found
 
 
+def _children() -> list[int]:
+    """Of this process; none where the kernel does not list them."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
 def kill(pid: int, signal: int) -> None:
     try:  # noqa: SIM105 - contextlib is not worth its import here
         os.kill(pid, signal)
@@ -72,8 +81,9 @@ def hold(pid: int) -> None:
     kill(pid, _signal.SIGSTOP)
 
 
-def end(find: Callable[[], set[int]], group: Group, deadline: float) -> set[int]:
-    """Kill all in the group and all that `find` finds, until none is left; who they were.
+def end(catch: Callable[[set[int]], bool], group: Group, deadline: float) -> set[int]:
+    """Kill all in the group and all whom `catch` adds to those it holds, until it says that there
+    is nobody else; who they were.
 
     The group is killed at one blow. Others are held first, until no new one turns up: killing one
     of many that fork on and on would only make room for the next.
@@ -83,10 +93,8 @@ def end(find: Callable[[], set[int]], group: Group, deadline: float) -> set[int]
     while time.monotonic() < deadline:
         struck = group.kill()
         held: set[int] = set()
-        while (fresh := find() - held) and time.monotonic() < deadline:
-            for pid in fresh:
-                hold(pid)
-            held |= fresh
+        while catch(held) and time.monotonic() < deadline:
+            pass
         if not struck and not held:
             break
         for pid in held:
@@ -105,15 +113,22 @@ def end_children(marks: Marks, group: Group, subreaper: bool) -> dict[int, int]:
     """
     statuses: dict[int, int] = {}
 
-    def find() -> set[int]:
-        found: set[int] = set()
-        # A child that is not seen has just made way for the next.
-        while _collect(statuses) and not found and time.monotonic() < deadline:
-            found.update(below(os.getpid(), parents()))
-        return found if subreaper else found | {pid for pid in marks.find() if lives(pid)}
+    def catch(held: set[int]) -> bool:
+        fresh: set[int] = set()
+        while _collect(statuses) and time.monotonic() < deadline:
+            for pid in _children():
+                hold(pid)  # before anything that takes longer
+            seen = set(below(os.getpid(), parents()))
+            fresh = seen - held
+            if seen:  # otherwise the one that was there has just made way for the next
+                break
+        for pid in fresh:
+            hold(pid)
+        held |= fresh
+        return bool(fresh) or (not subreaper and marks.catch(held))
 
     deadline = time.monotonic() + UNKILLABLE_SECONDS
-    end(find, group, deadline)
+    end(catch, group, deadline)
     while _collect(statuses) and time.monotonic() < deadline:
         time.sleep(0.001)  # the last of them is dead, but not yet ours to collect
     return statuses
