@@ -48,10 +48,12 @@ class Hierarchy(msgspec.Struct, frozen=True, kw_only=True):
 def places() -> tuple[str, ...]:
     """Folders in which runs get theirs, one for each hierarchy that serves. Found once: after
     that this process may have moved."""
-    found = find_hierarchies(
-        Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
-    )
-    return choose(found)
+    try:
+        mountinfo = Path("/proc/self/mountinfo").read_text()
+        cgroup = Path("/proc/self/cgroup").read_text()
+    except OSError:  # a kernel without them
+        return ()
+    return choose(find_hierarchies(mountinfo, cgroup))
 
 
 def group_of(run_id: str) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ class Meter:
         self._lock = threading.Lock()
         self._at = float("-inf")
         self._known: Measured = {}
-        self._load: Load = load()
-        self._machine = Usage(None, self._load.memory_used)
+        self._load = Load()
+        self._machine = Usage(None, 0)
 
     def measure(self, folders: Iterable[Path]) -> Measured:
         """State and use of every run that lives; pass all of them, whatever was asked for. What

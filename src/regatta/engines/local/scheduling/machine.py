@@ -40,11 +40,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 class Load(msgspec.Struct, frozen=True):
     """Of the whole machine, at one moment."""
 
-    at: float
+    at: float = float("-inf")
     #: Ticks since it started, all cores together.
-    busy: int
-    ticks: int
-    memory_used: int
+    busy: int = 0
+    ticks: int = 0
+    memory_used: int = 0
 
     def cpu_percent_since(self, before: Load) -> float:
         """Of all cores."""
@@ -98,10 +98,8 @@ def load(proc: Path = Path("/proc")) -> Load:
     ticks = [int(word) for word in (proc / "stat").read_text().partition("\n")[0].split()[1:9]]
     idle = ticks[3] + ticks[4]  # nothing to do, or nothing but waiting for a disk
     amounts = dict(line.split(":") for line in (proc / "meminfo").read_text().splitlines())
-    kibibytes = [int(amounts[key].split()[0]) for key in ("MemTotal", "MemAvailable")]
-    return Load(
-        time.monotonic(), sum(ticks) - idle, sum(ticks), (kibibytes[0] - kibibytes[1]) * 1024
-    )
+    total, free = (int(amounts[key].split()[0]) for key in ("MemTotal", "MemAvailable"))
+    return Load(time.monotonic(), sum(ticks) - idle, sum(ticks), (total - free) * 1024)
 
 
 def _gpu_setting(value: str | None) -> tuple[str, ...]:
