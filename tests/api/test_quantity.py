@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regatta.api import quantity
-from regatta.api.quantity import Resources, parse_count, parse_cpu, parse_memory, resources
+from regatta.api.quantity import Resources, limits, parse_count, parse_cpu, parse_memory, resources
 
 CPU = [
     ("500m", 0.5),
@@ -127,6 +127,39 @@ def test_a_pod_asks_for_what_the_scheduler_would_count(
     pod: dict[str, Any], total: Resources
 ) -> None:
     assert resources({"spec": pod}) == total
+
+
+LIMITS: dict[str, tuple[dict[str, Any], Resources]] = {
+    "no limit is none": ({"containers": [ask(cpu=1, memory="1Gi")]}, Resources()),
+    "limits of containers add up": (
+        {"containers": [ask("limits", cpu="500m", memory="1Gi"), ask("limits", cpu=1)]},
+        Resources(1.5, 0, 0),
+    ),
+    "a request does not lower a limit": (
+        {"containers": [{"resources": {"requests": {"cpu": 1}, "limits": {"cpu": 4}}}]},
+        Resources(4, 0, 0),
+    ),
+    "an init container without a limit has none, and so has the pod": (
+        {"initContainers": [{}], "containers": [ask("limits", memory="1Gi")]},
+        Resources(),
+    ),
+    "the largest init container raises it": (
+        {
+            "initContainers": [ask("limits", memory="2Gi")],
+            "containers": [ask("limits", memory="1Gi")],
+        },
+        Resources(0, 2**31, 0),
+    ),
+    "the pod's own limit is the whole": (
+        {**ask("limits", memory="3Gi"), "containers": [ask("limits", cpu=1)]},
+        Resources(1, 3 * 2**30, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize(("pod", "total"), LIMITS.values(), ids=LIMITS)
+def test_a_pod_may_use_what_a_kubelet_would_let_it(pod: dict[str, Any], total: Resources) -> None:
+    assert limits({"spec": pod}) == total
 
 
 def test_resources_add_up_and_multiply() -> None:

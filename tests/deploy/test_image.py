@@ -63,7 +63,7 @@ def test_without_a_server_s_parts_a_command_says_what_to_set_or_install(
     ended = command(installed, tmp_path, *arguments)
     assert ended.returncode == 5, ended
     assert ended.stderr == (
-        "error: this installation cannot run a server of its own: fastapi, uvicorn, psutil are not "
+        "error: this installation cannot run a server of its own: fastapi, uvicorn are not "
         "installed. Set REGATTA_ENGINE=kubernetes to run jobs on a cluster, or REGATTA_SERVER to "
         "the address of a server; `pip install regatta-train` installs what is missing.\n"
     )

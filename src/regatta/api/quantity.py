@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -122,18 +123,7 @@ def resources(template: dict[str, Any]) -> Resources:
     that restart always (sidecars) stay and add up too.
     """
     pod = template.get("spec") or {}
-    sidecars = start = Resources()
-    for container in pod.get("initContainers") or ():
-        asked = _asked(container.get("resources"))
-        if container.get("restartPolicy") == "Always":
-            sidecars += asked
-            start |= sidecars
-        else:
-            start |= sidecars + asked
-    run = sidecars
-    for container in pod.get("containers") or ():
-        run += _asked(container.get("resources"))
-    total = run | start
+    total = _summed(pod, _asked)
     whole = pod.get("resources")
     if not whole:
         return total
@@ -146,10 +136,48 @@ def resources(template: dict[str, Any]) -> Resources:
     )
 
 
+def limits(template: dict[str, Any]) -> Resources:
+    """The most that a pod of this template may use, as a kubelet bounds a whole pod: summed up as
+    above, and only what every container names a limit of. 0: no limit."""
+    pod = template.get("spec") or {}
+    total = _summed(pod, _allowed)
+    containers = [*(pod.get("initContainers") or ()), *(pod.get("containers") or ())]
+    named = [set((c.get("resources") or {}).get("limits") or ()) for c in containers]
+    bounded = set[str]().union(*named).intersection(*named)
+    whole = _allowed(pod.get("resources"))
+    return Resources(
+        whole.cpu or (total.cpu if "cpu" in bounded else 0.0),
+        whole.memory or (total.memory if "memory" in bounded else 0),
+        total.gpus,
+    )
+
+
+def _summed(pod: dict[str, Any], amount: Callable[[dict[str, Any] | None], Resources]) -> Resources:
+    """Of containers, which run together, and init containers, which run before them or beside."""
+    sidecars = start = Resources()
+    for container in pod.get("initContainers") or ():
+        own = amount(container.get("resources"))
+        if container.get("restartPolicy") == "Always":
+            sidecars += own
+            start |= sidecars
+        else:
+            start |= sidecars + own
+    run = sidecars
+    for container in pod.get("containers") or ():
+        run += amount(container.get("resources"))
+    return run | start
+
+
 def _asked(wanted: dict[str, Any] | None) -> Resources:
-    if not wanted:
-        return Resources()
-    named = {**(wanted.get("limits") or {}), **(wanted.get("requests") or {})}
+    wanted = wanted or {}
+    return _amounts({**(wanted.get("limits") or {}), **(wanted.get("requests") or {})})
+
+
+def _allowed(wanted: dict[str, Any] | None) -> Resources:
+    return _amounts((wanted or {}).get("limits") or {})
+
+
+def _amounts(named: dict[str, Any]) -> Resources:
     return Resources(
         parse_cpu(named.get("cpu", 0)),
         parse_memory(named.get("memory", 0)),

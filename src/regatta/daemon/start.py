@@ -21,7 +21,7 @@ from regatta.engines.local.home import home_root
 
 START_SECONDS = 30.0
 #: What a server imports beyond what any command does.
-PARTS = ("fastapi", "uvicorn", "psutil")
+PARTS = ("fastapi", "uvicorn")
 _PAUSE = 0.02
 _STOP = "/regatta/v1/server/stop"
 

@@ -131,6 +131,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     stopping: bool = False
     cpu_percent: float | None = None
     memory_bytes: int | None = None
+    #: Limits of it that are counted in the queue, but that nothing holds here: `cpu, memory`.
+    only_counted: str = ""
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -35,6 +35,7 @@ def describe_lines(
         *_section("Why it ended", _aborted(job)),
         *_section("Roles", _roles(job, paint)),
         *_section("Replicas", _replicas(pods, paint)),
+        *_section("Limits", _limits(pods)),
         *_section("Left running", left_running(job, pods)),
         *_section("Events", _events(events, paint)),
         *_section("See also", _hints(job, pods)),
@@ -126,6 +127,18 @@ def _replicas(pods: Sequence[PodView], paint: Paint) -> list[str]:
         "REASON",
     )
     return table(head, rows, paint)
+
+
+def _limits(pods: Sequence[PodView]) -> list[str]:
+    """Those that a person should not rely on."""
+    counted = {name for pod in pods for name in pod.only_counted.split(", ") if name}
+    if not counted:
+        return []
+    return [
+        f"{', '.join(sorted(counted))}: only counted, nothing holds them here; a server that may "
+        "make control groups can",
+        "(as root, or `systemd-run --user --scope -p Delegate=yes regatta serve`)",
+    ]
 
 
 def _events(events: Sequence[EventView], paint: Paint) -> list[str]:

@@ -30,7 +30,7 @@ from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.logs.job_logs import JobLog
 from regatta.engines.local.loop import Loop
-from regatta.engines.local.replicas.meter import Meter
+from regatta.engines.local.replicas.meter import Measured, Meter
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runspec import run_folder
 from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places
@@ -168,16 +168,19 @@ class LocalJobs:
         return views
 
     def capacity(self, namespace: str | None) -> Capacity:
+        pods = self._store.read.pods_not_over()
+        live = [pod for pod in pods if pod.alive and not pod.gone]
+        machine, measured = self._meter.compare(self._live_folders(live))
         return Capacity(
-            nodes=(node_view(self._machine, self._loop.ledger),),
-            replicas=tuple(self._replicas(namespace)),
+            nodes=(node_view(self._machine, self._loop.ledger, machine),),
+            replicas=tuple(self._replicas(namespace, live, measured)),
             notes=self.notices(),
         )
 
-    def _replicas(self, namespace: str | None) -> Iterator[ReplicaUse]:
+    def _replicas(
+        self, namespace: str | None, live: builtins.list[PodRecord], measured: Measured
+    ) -> Iterator[ReplicaUse]:
         read = self._store.read
-        live = [pod for pod in read.pods_not_over() if pod.alive and not pod.gone]
-        measured = self._meter.measure(self._live_folders(live))
         records: dict[str, JobRecord | None] = {}
         for pod in live:
             if pod.job_uid not in records:

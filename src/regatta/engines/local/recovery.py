@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from regatta.engines.local.home import Home
+from regatta.engines.local.replicas.hierarchies import remove_abandoned
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import RunPhase, Runtime
 from regatta.engines.local.store.queries import Queries
@@ -40,6 +41,7 @@ def jobs_to_look_at(read: Queries) -> list[JobRecord]:
 def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool = False) -> int:
     """End and remove what belongs to jobs of this home that were removed from the store. `keep`:
     somebody took the store itself away; then the logs of its jobs are put aside."""
+    remove_abandoned()
     known = set(read.job_uids())
     strangers = [folder for folder in _folders(home.path / "jobs") if folder.name not in known]
     for folder in strangers:

@@ -10,7 +10,7 @@ from regatta.engines.base import NodeView, PodView, ReplicaUse
 from regatta.engines.local.children import observe_pod
 from regatta.engines.local.replicas.runtime import RunState, Usage
 from regatta.engines.local.scheduling.ledger import Ledger, need_of
-from regatta.engines.local.scheduling.machine import Machine, usage
+from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.records import JobRecord, PodRecord
 
 
@@ -40,20 +40,21 @@ def pod_view(
         stopping=pod.stopping and not pod.over,
         cpu_percent=use.cpu_percent if use else None,
         memory_bytes=use.memory_bytes if use else None,
+        only_counted=state.only_counted if state else "",
     )
 
 
-def node_view(machine: Machine, ledger: Ledger) -> NodeView:
+def node_view(machine: Machine, ledger: Ledger, use: Usage) -> NodeView:
     """This machine, which is its only node and needs no name."""
-    held, now = ledger.held(), usage()
+    held = ledger.held()
     return NodeView(
         name="",
         cpus=machine.cpus,
         cpus_held=held.millicores / 1000,
-        cpus_used=now.cpu_percent / 100 * machine.cpus,
+        cpus_used=_cpus(use, machine.cpus),
         memory_bytes=machine.memory,
         memory_held=held.memory,
-        memory_used=now.memory_used,
+        memory_used=use.memory_bytes,
         gpus=len(machine.gpus),
         gpus_held=held.gpus,
         pods=machine.pods,
@@ -72,9 +73,13 @@ def replica_use(job: Job, pod: PodRecord, use: Usage | None) -> ReplicaUse:
         memory_bytes=asked.memory,
         gpus=asked.gpus,
         gpu_ids=pod.gpus,
-        cpus_used=use.cpu_percent / 100 if use else None,
+        cpus_used=_cpus(use),
         memory_used=use.memory_bytes if use else None,
     )
+
+
+def _cpus(use: Usage | None, of: float = 1.0) -> float | None:
+    return None if use is None or use.cpu_percent is None else use.cpu_percent / 100 * of
 
 
 def latest_per_replica(pods: list[PodRecord]) -> dict[tuple[str, int], list[PodRecord]]:

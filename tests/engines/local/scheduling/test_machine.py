@@ -11,9 +11,9 @@ from regatta.api.errors import BadSetting
 from regatta.engines.local.scheduling.machine import (
     POD_CAPACITY,
     find_machine,
+    load,
     usable_cpus,
     usable_memory,
-    usage,
 )
 
 GIB = 1 << 30
@@ -88,5 +88,13 @@ def test_the_older_kind_of_cgroup_is_read_too(tmp_path: Path) -> None:
     assert usable_cpus(tmp_path) == 0.25
 
 
-def test_live_use_is_measured() -> None:
-    assert usage().memory_used > 0
+def test_live_use_is_what_happened_between_two_readings(tmp_path: Path) -> None:
+    assert load().memory_used > 0
+    (tmp_path / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 600 kB\n")
+    readings = []
+    for idle in (400, 425):  # of 500 and then 600 ticks; 50 of either were spent waiting for disks
+        words = (100, 0, idle - 300, idle - 50, 50, 0, 0, 0, 0, 0)
+        (tmp_path / "stat").write_text(f"cpu  {' '.join(map(str, words))}\ncpu0 1 2\n")
+        readings.append(load(tmp_path))
+    assert readings[1].memory_used == 400 * 1024
+    assert readings[1].cpu_percent_since(readings[0]) == pytest.approx(50.0)

@@ -25,6 +25,7 @@ from regatta.engines.local.replicas.runspec import (
     PADDLE_LOGS_FOLDER,
     PROGRESS_FILE,
     Contained,
+    Group,
     Mount,
     Process,
     RunSpec,
@@ -144,9 +145,16 @@ class _Builder:
             restart_policy=self._spec.get("restartPolicy") or "Never",
             grace_seconds=DEFAULT_GRACE_SECONDS if grace is None else float(grace),
             holds=(port_hold(self._placement.port_base), *map(gpu_hold, self._placement.gpus)),
+            group=self._bounds(),
             tail_folders=(paddle_logs,),
             make_folders=tuple(self._volumes.folders),
         )
+
+    def _bounds(self) -> Group:
+        if self._context.runtime in containers.RUNTIMES:
+            return Group()  # limits are the container's, and the runtime's client has none
+        most = quantity.limits({"spec": self._spec})
+        return Group(memory_bytes=most.memory, cpus=most.cpu)
 
     def _process(
         self, container: dict[str, Any], path: str, gpus: list[str] | tuple[str, ...]

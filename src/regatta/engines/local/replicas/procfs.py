@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from regatta.engines.local.supervisor import claim
+from regatta.engines.local.supervisor.groups import Group
 from regatta.engines.local.supervisor.tree import below as _below
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -33,6 +34,14 @@ def below(pid: int, parent_of: dict[int, int]) -> list[int]:
     return _below(pid, parent_of)
 
 
+#: Two readings tell what is used now when they are so far apart, in seconds.
+SHORTEST, LONGEST = 0.2, 15.0
+
+
+def comparable(before: float, now: float) -> bool:
+    return SHORTEST <= now - before <= LONGEST
+
+
 class Sample(msgspec.Struct, frozen=True):
     """Use of some processes at one moment."""
 
@@ -41,14 +50,23 @@ class Sample(msgspec.Struct, frozen=True):
     cpu_seconds: dict[int, float]
     memory_bytes: int
 
-    def cpu_percent_since(self, before: Sample | None) -> float:
+    def cpu_percent_since(self, before: Sample) -> float:
         """Of one core. Processes that ended in between are not counted; new ones are, in full."""
-        if before is None or self.at <= before.at:
-            return 0.0
         used = sum(
             seconds - before.cpu_seconds.get(pid, 0.0) for pid, seconds in self.cpu_seconds.items()
         )
         return max(0.0, 100.0 * used / (self.at - before.at))
+
+
+def sample_of_group(group: Group) -> Sample | None:
+    """By the group's own counters, which know of everybody who was ever in it. None: it has
+    none."""
+    cpu, memory = group.cpu_seconds(), group.memory_used()
+    if cpu is None:
+        return None
+    if memory is None:
+        memory = sample(group.pids()).memory_bytes
+    return Sample(time.monotonic(), {0: cpu}, memory)
 
 
 def sample(pids: Iterable[int]) -> Sample:

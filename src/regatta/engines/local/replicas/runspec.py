@@ -108,6 +108,16 @@ class BackOff(msgspec.Struct, frozen=True, kw_only=True):
     reset_seconds: float = 600.0
 
 
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """The run's control group, and what it bounds: the whole replica, however many containers."""
+
+    #: One for each hierarchy; none where no group can be had. The runtime chooses them.
+    folders: tuple[str, ...] = ()
+    #: 0 for no limit.
+    memory_bytes: int = 0
+    cpus: float = 0.0
+
+
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     #: `<pod uid>/<run>`, carried by every process of the replica as REGATTA_RUN.
     run_id: str
@@ -122,6 +132,9 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     back_off: BackOff = BackOff()
     grace_seconds: float = 30.0
     holds: tuple[Hold, ...] = ()
+    group: Group = Group()
+    #: The number by which its processes are known (`supervisor/marks.py`); 0 for none.
+    mark: int = 0
     log_limits: LogLimits = LogLimits()
     #: Folders whose `workerlog.<n>` files (n >= 1) belong to the replica's log.
     tail_folders: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import signal
 import sys
@@ -21,14 +22,18 @@ import msgspec
 from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
 from regatta.engines.local.replicas.containers import remove_containers
+from regatta.engines.local.replicas.hierarchies import group_of
 from regatta.engines.local.replicas.leftovers import end_leftovers
 from regatta.engines.local.replicas.open_files import given
 from regatta.engines.local.replicas.procfs import (
+    SHORTEST,
     Sample,
     below,
     boot_id,
     boot_time,
+    comparable,
     sample,
+    sample_of_group,
     start_time,
 )
 from regatta.engines.local.replicas.runspec import (
@@ -38,10 +43,11 @@ from regatta.engines.local.replicas.runspec import (
     RUN_FILE,
     STATE_FILE,
     STOP_FILE,
+    Group,
     RunSpec,
     encode_run,
 )
-from regatta.engines.local.supervisor import tree
+from regatta.engines.local.supervisor import groups, marks, tree
 
 SUPERVISOR = str(Path(supervisor.__file__).with_name("__main__.py"))
 
@@ -69,6 +75,8 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int = 0
     #: While it waits to be restarted in place: `CrashLoopBackOff: ...`, after `Init:` perhaps.
     waiting: str = ""
+    #: Limits that nothing holds here: `cpu, memory`.
+    only_counted: str = ""
     #: EXITED: what happened. LOST: code None, reason SupervisorLost or MachineRestarted.
     exit: Exit | None = None
     #: The run ended because it was asked to.
@@ -76,7 +84,8 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    cpu_percent: float
+    #: None at the first look: use has no number until there are two to compare.
+    cpu_percent: float | None
     memory_bytes: int
 
 
@@ -87,12 +96,18 @@ class _State(msgspec.Struct):
     start_time: int
     boot_id: str
     child: int | None = None
-    #: Start time of each process that the supervisor started, by pid.
-    sessions: dict[int, int] = {}
     in_init: bool = False
     started_at: str = ""
     restarts: int = 0
     waiting: str = ""
+    only_counted: str = ""
+
+
+class _Run(msgspec.Struct):
+    """What finds and ends a run's processes, of run.json. An older release wrote neither."""
+
+    group: Group = Group()
+    mark: int = 0
 
 
 class _Exit(msgspec.Struct):
@@ -108,6 +123,7 @@ class _Exit(msgspec.Struct):
 
 
 _read_state = msgspec.json.Decoder(_State).decode
+_read_run = msgspec.json.Decoder(_Run).decode
 _read_exit = msgspec.json.Decoder(_Exit).decode
 
 
@@ -136,6 +152,9 @@ class Runtime:
         (folder / LOGS_FOLDER).mkdir(parents=True, exist_ok=True)
         for wanted in spec.make_folders:
             os.makedirs(wanted, exist_ok=True)
+        # Known before anything starts, so that whoever is killed now can be cleaned up after.
+        group = msgspec.structs.replace(spec.group, folders=group_of(spec.run_id))
+        spec = msgspec.structs.replace(spec, group=group, mark=_mark_of(spec.run_id))
         _replace(folder / RUN_FILE, encode_run(spec))
         null = os.open(os.devnull, os.O_RDWR)
         try:
@@ -208,23 +227,30 @@ class Runtime:
     def sweep(self, run_id: str, folder: Path) -> int:
         """Kill every process of a run whose supervisor is gone; how many there were. Containers
         that a runtime keeps for it are removed, too."""
-        ended = end_leftovers(run_id, _sessions(folder))
+        run, supervisor = _run(folder), self._find(folder)
+        ours = marks.Marks(run_id, run.mark, spare=supervisor or 0)
+        ended = end_leftovers(ours, groups.Group(list(run.group.folders)))
         remove_containers(folder / RUN_FILE)
         return ended
 
     def usage(self, folders: Iterable[Path]) -> dict[Path, Usage]:
-        """CPU (since the last call, in percent of one core) and resident memory of each run's
-        tree. Runs that are not alive are left out. One look at /proc serves them all."""
-        parent_of = tree.parents()
+        """CPU (since the last call, in percent of one core) and memory of each run: what its group
+        counts, or the sum of its processes. Runs that are not alive are left out."""
         used: dict[Path, Usage] = {}
         samples: dict[Path, Sample] = {}
+        parent_of: dict[int, int] = {}
         for folder in folders:
             pid = self._find(folder)
             if pid is None:
                 continue
-            now = sample(below(pid, parent_of))
-            samples[folder] = now
-            used[folder] = Usage(now.cpu_percent_since(self._samples.get(folder)), now.memory_bytes)
+            now = sample_of_group(groups.Group(list(_run(folder).group.folders)))
+            if now is None:
+                parent_of = parent_of or tree.parents()  # one look serves them all
+                now = sample(below(pid, parent_of))
+            before = self._samples.get(folder, now)
+            percent = now.cpu_percent_since(before) if comparable(before.at, now.at) else None
+            samples[folder] = before if now.at - before.at < SHORTEST else now
+            used[folder] = Usage(percent, now.memory_bytes)
         self._samples = samples
         return used
 
@@ -302,15 +328,23 @@ def _living(folder: Path) -> RunState:
         started_at=datetime.fromisoformat(state.started_at) if state.started_at else None,
         restarts=state.restarts,
         waiting=state.waiting,
+        only_counted=state.only_counted,
     )
 
 
-def _sessions(folder: Path) -> dict[int, int]:
+def _run(folder: Path) -> _Run:
     try:
-        state = _read_state((folder / STATE_FILE).read_bytes())
+        return _read_run((folder / RUN_FILE).read_bytes())
     except (OSError, msgspec.DecodeError):
-        return {}
-    return state.sessions if state.boot_id == boot_id() else {}
+        return _Run()
+
+
+def _mark_of(run_id: str) -> int:
+    most = marks.largest()
+    if not most:
+        return 0
+    number = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:8], "big")
+    return marks.LEAST + number % (most - marks.LEAST)
 
 
 def _exited(folder: Path) -> RunState | None:

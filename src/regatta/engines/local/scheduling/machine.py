@@ -8,6 +8,7 @@ and REGATTA_PODS.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -36,9 +37,18 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         return Need(round(self.cpus * 1000), self.memory, len(self.gpus), self.pods)
 
 
-class Usage(msgspec.Struct, frozen=True):
-    cpu_percent: float
-    memory_used: int
+class Load(msgspec.Struct, frozen=True):
+    """Of the whole machine, at one moment."""
+
+    at: float = float("-inf")
+    #: Ticks since it started, all cores together.
+    busy: int = 0
+    ticks: int = 0
+    memory_used: int = 0
+
+    def cpu_percent_since(self, before: Load) -> float:
+        """Of all cores."""
+        return 100 * (self.busy - before.busy) / max(1, self.ticks - before.ticks)
 
 
 def find_machine(settings: Mapping[str, str] = os.environ) -> Machine:
@@ -84,12 +94,12 @@ def find_gpus() -> tuple[str, ...]:
         pynvml.nvmlShutdown()
 
 
-def usage() -> Usage:
-    """The whole machine's load since the last call, and memory that is not available."""
-    import psutil
-
-    memory = psutil.virtual_memory()
-    return Usage(psutil.cpu_percent(interval=None), memory.total - memory.available)
+def load(proc: Path = Path("/proc")) -> Load:
+    ticks = [int(word) for word in (proc / "stat").read_text().partition("\n")[0].split()[1:9]]
+    idle = ticks[3] + ticks[4]  # nothing to do, or nothing but waiting for a disk
+    amounts = dict(line.split(":") for line in (proc / "meminfo").read_text().splitlines())
+    total, free = (int(amounts[key].split()[0]) for key in ("MemTotal", "MemAvailable"))
+    return Load(time.monotonic(), sum(ticks) - idle, sum(ticks), (total - free) * 1024)
 
 
 def _gpu_setting(value: str | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import os
 import time
 
 from . import tree
+from .groups import Group
 from .spawn import CannotStart, spawn
 
 TYPE_CHECKING = False
@@ -84,7 +85,7 @@ def ask(argv: list[str], environment: dict[str, str]) -> bytes:
     process = {"argv": argv, "env": environment, "cwd": "/", "mounts": []}
     deadline = time.monotonic() + RUNTIME_SECONDS
     try:
-        pid = spawn(process, "", write, nothing)
+        pid = spawn(process, "", Group([]), write, nothing)
         while os.waitpid(pid, os.WNOHANG)[0] == 0:
             if time.monotonic() > deadline:
                 tree.kill(pid, _signal.SIGKILL)

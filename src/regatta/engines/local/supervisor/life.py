@@ -6,8 +6,8 @@
 An exit is what `waitpid` says, never the end of a pipe: orphans hold pipes open. A stop is read
 from `stop.json`, which is there before the signal comes; so a stop that comes at any moment, even
 before this program ran, is a stop. (On a full disk the signal comes alone.) If this program is
-killed, its lock is free and no exit.json is there: the engine then ends what is left by its mark,
-and nothing here was needed for that.
+killed, its lock is free and no exit.json is there: the engine then ends what is left by its group
+and its marks, and nothing here was needed for that.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import _signal  # type: ignore[import-not-found]
 import os
 import time
 
-from . import jsonfile, tree
+from . import jsonfile, marks, tree
 from .claim import AlreadyClaimed, Taken, boot_id, start_time, take_claim, take_holds
+from .groups import Group
 from .pump import Pump, timestamp
 from .segments import Segments
 from .sources import LauncherFiles, Pipes
@@ -45,6 +46,8 @@ class Life:
         self._folder = folder
         self._spec = spec
         self._run_id: str = spec["run_id"]
+        self._marks = marks.Marks(self._run_id, spec.get("mark", 0))
+        self._group = Group.of(spec.get("group"))
         self._subreaper = subreaper
         self._reserve = jsonfile.Reserve(folder + "/exit.json")
         limits = spec["log_limits"]
@@ -60,8 +63,8 @@ class Life:
         self._started_at = ""
         self._restarts = 0
         self._waits = 0  # back-offs since the replica last ran for long
-        self._out_of_memory = 0
-        #: What ended a container, where that was the kernel for want of memory.
+        self._memory_kills = self._kills_here = 0
+        #: Why the kernel killed it, when it did so for memory.
         self._for_memory = ""
         #: First processes of containers that were killed because no signal reaches them.
         self._deaf = 0
@@ -82,6 +85,7 @@ class Life:
         except Ended as end:
             ended = end
         self._end_everything()
+        self._group.remove()
         self._pump.close()
         # Free before the exit is known: whoever reads it may start the next run at once.
         for hold in holds:
@@ -120,7 +124,8 @@ class Life:
         self._statuses.clear()
         self._pump.last_words = b""
         self._for_memory = ""
-        self._out_of_memory = _out_of_memory_kills()
+        self._group.make()
+        self._memory_kills, self._kills_here = self._kills_for_memory(), _kills_on_this_machine()
         self._files.begin()
         first = 0
         for process in processes:
@@ -134,8 +139,13 @@ class Life:
             self._turn()
         code = _code(self._statuses[first])
         if processes[0].get("container"):
-            code = self._judge_container(processes[0], code)
-        self._end_everything()
+            code = self._judge_container(processes[0], code)  # while there is one to ask about
+            self._end_everything()
+        else:
+            self._end_everything()
+            self._for_memory = self._judge_memory(code)
+        if self._for_memory:
+            self._pump.remark(self._for_memory)
         if self._stop_reason == "Terminated" and code == 0:
             code = 128 + _signal.SIGTERM  # it left politely; it did not finish its work
         if self._stopping:
@@ -148,7 +158,7 @@ class Life:
         elif code and not self._stopping:
             from . import contained
 
-            kernel_killed = _out_of_memory_kills() > self._out_of_memory
+            kernel_killed = _kills_on_this_machine() > self._kills_here
             self._for_memory = contained.killed_for_memory(process, code, kernel_killed)
         return code
 
@@ -182,7 +192,7 @@ class Life:
     def _spawn(self, process: dict[str, Any], label: str) -> int:
         stdout, stderr = self._pipes.open(label)
         try:
-            pid = spawn(process, self._run_id, stdout, stderr)
+            pid = self._spawn_inside(process, stdout, stderr)
         except CannotStart as failure:
             self._pump.remark(failure.message)
             raise
@@ -192,6 +202,17 @@ class Life:
         self._alive[pid] = process
         self._played.append(process)
         return pid
+
+    def _spawn_inside(self, process: dict[str, Any], stdout: int, stderr: int) -> int:
+        """In its group, or in as much of it as the machine lets processes into."""
+        while True:
+            try:
+                return spawn(process, self._run_id, self._group, stdout, stderr)
+            except CannotStart as failure:
+                if failure.reason != "CannotEnter":
+                    raise
+                self._group.leave_out(failure.message)
+                self._memory_kills = self._kills_for_memory()
 
     def _turn(self) -> None:
         """Wait for output, an end, a stop or a deadline, and deal with it."""
@@ -224,7 +245,7 @@ class Life:
                 self._pump.remark(f"container {process['name']} ended, exit code {_code(status)}")
 
     def _end_everything(self) -> None:
-        self._statuses.update(tree.end_children(self._run_id, self._subreaper))
+        self._statuses.update(tree.end_children(self._marks, self._group, self._subreaper))
         self._pipes.drain()
         self._files.finish()
         for process in self._played:
@@ -291,12 +312,11 @@ class Life:
             "start_time": start_time("self"),
             "boot_id": boot_id(),
             "child": child or None,
-            # Each began a session, by which the engine finds it and what it started.
-            "sessions": {str(pid): start_time(pid) for pid in self._alive} if child else {},
             "in_init": in_init,
             "started_at": self._started_at,
             "restarts": self._restarts,
             "waiting": waiting,
+            "only_counted": ", ".join(self._group.only_counted),
         }
         try:  # noqa: SIM105 - contextlib is not worth its import here
             jsonfile.write(self._folder + "/state.json", state)
@@ -327,11 +347,23 @@ class Life:
     def _reason(self, code: int) -> str:
         if code == 0:
             return "Completed"
-        if self._for_memory:
-            return "OOMKilled"
-        if code == 128 + _signal.SIGKILL and _out_of_memory_kills() > self._out_of_memory:
-            return "OOMKilled"
-        return "Error"
+        return "OOMKilled" if self._for_memory else "Error"
+
+    def _kills_for_memory(self) -> int:
+        """The group's own count. Without one the machine's, which may have struck elsewhere."""
+        kills = self._group.out_of_memory_kills()
+        return _kills_on_this_machine() if kills is None else kills
+
+    def _judge_memory(self, code: int) -> str:
+        if code == 0 or self._kills_for_memory() <= self._memory_kills:
+            return ""
+        if self._group.has_met_its_limit():
+            return f"killed for memory: it used its limit of {_quantity(self._group.memory_bytes)}"
+        if self._group.out_of_memory_kills() is not None:
+            return "killed for memory: the machine, or what it gives to jobs, had none left"
+        if code == 128 + _signal.SIGKILL:
+            return "killed, perhaps for memory: the machine had none left while it ran"
+        return ""
 
 
 def _code(status: int) -> int:
@@ -339,7 +371,14 @@ def _code(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _out_of_memory_kills() -> int:
+def _quantity(amount: int) -> str:
+    for suffix, scale in (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)):
+        if amount % scale == 0:
+            return f"{amount // scale}{suffix}"
+    return str(amount)
+
+
+def _kills_on_this_machine() -> int:
     """How often the kernel has killed for memory since it started, in any group."""
     try:
         with open("/proc/vmstat", encoding="ascii") as file:
@@ -370,6 +409,7 @@ def main(folder: str, open_files: str = "") -> int:
     try:
         if spec is None:
             raise ValueError("run.json is missing or no JSON object")
+        marks.carry(spec.get("mark", 0))
         Life(folder, spec, linux.become_subreaper()).run()
     except BaseException:  # a fault of ours: leave what is known for whoever looks
         import traceback

@@ -5,13 +5,16 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import os
 
+from .groups import CannotEnter, Group
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
 class CannotStart(Exception):
-    """The program never ran. `reason` is CannotStart or CannotMount."""
+    """The program never ran. `reason` is CannotStart or CannotMount; or it is CannotEnter, and the
+    message is the folder of the group."""
 
     def __init__(self, reason: str, message: str, code: int) -> None:
         super().__init__(message)
@@ -20,12 +23,12 @@ class CannotStart(Exception):
         self.code = code
 
 
-def spawn(process: dict[str, Any], run_id: str, stdout: int, stderr: int) -> int:
+def spawn(process: dict[str, Any], run_id: str, group: Group, stdout: int, stderr: int) -> int:
     """The pid of the new process, once it has become the user's program."""
     told, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become(process, run_id, stdout, stderr, tell)
+        _become(process, run_id, group, stdout, stderr, tell)
     os.close(tell)
     try:
         # The write end closes at exec, so end-of-file is the good news.
@@ -46,8 +49,11 @@ def _read_all(fd: int) -> bytes:
     return content
 
 
-def _become(process: dict[str, Any], run_id: str, stdout: int, stderr: int, tell: int) -> NoReturn:
+def _become(
+    process: dict[str, Any], run_id: str, group: Group, stdout: int, stderr: int, tell: int
+) -> NoReturn:
     try:
+        group.enter()
         os.setsid()
         nothing = os.open("/dev/null", os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -56,6 +62,8 @@ def _become(process: dict[str, Any], run_id: str, stdout: int, stderr: int, tell
         for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGHUP, _signal.SIGINT):
             _signal.signal(number, _signal.SIG_DFL)
         failure = _exec(process, run_id)
+    except CannotEnter as error:
+        failure = ("CannotEnter", 126, error.folder)
     except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
         failure = ("CannotStart", 126, f"{type(error).__name__}: {error}")
     reason, code, message = failure

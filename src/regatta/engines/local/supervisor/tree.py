@@ -1,36 +1,47 @@
-"""Finds and ends processes: those below one, and those that carry a run's mark."""
+"""Finds and ends processes: those below one, those in a group, those that carry a run's mark."""
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import os
+import resource
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .groups import Group
+    from .marks import Marks
 
 #: A process that has not died of SIGKILL by then sits in the kernel (a dead NFS server, say).
 UNKILLABLE_SECONDS = 10.0
 
 
 def parents() -> dict[int, int]:
-    """Every process's parent."""
-    return _everybodys(1)
-
-
-def sessions() -> dict[int, int]:
-    """The session that every process is in: the pid of who began it."""
-    return _everybodys(3)
-
-
-def _everybodys(field: int) -> dict[int, int]:
+    """The parent of every process that lives."""
     found: dict[int, int] = {}
     for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    # The command name may hold spaces and brackets: fields start after the last.
-                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[field])
-            except (OSError, IndexError):
-                continue
+        if name.isdigit() and (fields := _living(name)):
+            found[int(name)] = int(fields[1])
     return found
+
+
+def lives(pid: int) -> bool:
+    """It is there, and not just waiting to be collected."""
+    return bool(_living(str(pid)))
+
+
+def _living(pid: str) -> list[bytes]:
+    """Fields of its stat from the state on; none of one that is dead."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The command name may hold spaces and brackets: fields start after the last.
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+    # One whose first thread has ended looks like a zombie while its other threads run on.
+    return [] if fields[0] in (b"Z", b"X") and int(fields[17]) <= 1 else fields
 
 
 def below(root: int, parent_of: dict[int, int]) -> list[int]:
@@ -45,19 +56,13 @@ def below(root: int, parent_of: dict[int, int]) -> list[int]:
     return found
 
 
-def marked(run_id: str) -> list[int]:
-    """Processes whose environment says that they belong to the run."""
-    mark = b"\0REGATTA_RUN=" + run_id.encode() + b"\0"
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    if mark in b"\0" + file.read() + b"\0":
-                        found.append(int(name))
-            except OSError:
-                continue
-    return found
+def _children() -> list[int]:
+    """Of this process; none where the kernel does not list them."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
 
 
 def kill(pid: int, signal: int) -> None:
@@ -67,24 +72,65 @@ def kill(pid: int, signal: int) -> None:
         pass
 
 
-def end_children(run_id: str, subreaper: bool) -> dict[int, int]:
-    """SIGKILL everything below this process until nothing is left; wait statuses by pid.
+def hold(pid: int) -> None:
+    """It forks no more, and does nothing."""
+    try:  # noqa: SIM105 - contextlib is not worth its import here
+        resource.prlimit(pid, resource.RLIMIT_NPROC, (0, 0))
+    except (OSError, ValueError):
+        pass
+    kill(pid, _signal.SIGSTOP)
 
-    As a subreaper we inherit every orphan, so `no child left` means that nobody is. Without it
-    orphans went to init, and only their mark tells them.
+
+def end(catch: Callable[[set[int]], bool], group: Group, deadline: float) -> set[int]:
+    """Kill all in the group and all whom `catch` adds to those it holds, until it says that there
+    is nobody else; who they were.
+
+    The group is killed at one blow. Others are held first, until no new one turns up: killing one
+    of many that fork on and on would only make room for the next.
     """
-    statuses: dict[int, int] = {}
-    deadline, pause = time.monotonic() + UNKILLABLE_SECONDS, 0.001
+    ended: set[int] = set()
+    pause = 0.001
     while time.monotonic() < deadline:
-        if not _collect(statuses):
+        struck = group.kill()
+        held: set[int] = set()
+        while catch(held) and time.monotonic() < deadline:
+            pass
+        if not struck and not held:
             break
-        for pid in below(os.getpid(), parents()):
+        for pid in held:
             kill(pid, _signal.SIGKILL)
+        ended |= struck | held
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
-    if not subreaper:
-        for pid in marked(run_id):
-            kill(pid, _signal.SIGKILL)
+    return ended
+
+
+def end_children(marks: Marks, group: Group, subreaper: bool) -> dict[int, int]:
+    """End everything that this process ever started; wait statuses by pid.
+
+    As a subreaper we inherit every orphan, so `no child left` means that nobody is. Without it
+    orphans went to init, and only their marks tell them.
+    """
+    statuses: dict[int, int] = {}
+
+    def catch(held: set[int]) -> bool:
+        fresh: set[int] = set()
+        while _collect(statuses) and time.monotonic() < deadline:
+            for pid in _children():
+                hold(pid)  # before anything that takes longer
+            seen = set(below(os.getpid(), parents()))
+            fresh = seen - held
+            if seen:  # otherwise the one that was there has just made way for the next
+                break
+        for pid in fresh:
+            hold(pid)
+        held |= fresh
+        return bool(fresh) or (not subreaper and marks.catch(held))
+
+    deadline = time.monotonic() + UNKILLABLE_SECONDS
+    end(catch, group, deadline)
+    while _collect(statuses) and time.monotonic() < deadline:
+        time.sleep(0.001)  # the last of them is dead, but not yet ours to collect
     return statuses
 
 
