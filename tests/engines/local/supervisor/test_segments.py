@@ -386,22 +386,16 @@ def test_the_supervisor_imports_next_to_nothing() -> None:
 
 @pytest.mark.skipif(not CAN_MOUNT, reason="only root may mount the small disk this fills")
 def test_a_disk_that_stays_full_still_has_room_for_the_exit(pod: Pod, tmp_path: Path) -> None:
-    pod.folder.mkdir(parents=True)
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "regatta-test", str(pod.folder)], check=True
-    )
-    try:
+    with a_small_disk(pod.folder, size="256k") as disk:
         pod.start(shell(f"seq 1 20000; echo ready; touch {tmp_path}/ready; sleep 600"))
         pod.reaches(RunPhase.RUNNING)
-        eventually(lambda: os.statvfs(pod.folder).f_bavail == 0)
         eventually((tmp_path / "ready").exists)
+        disk.fill()
         pod.runtime.stop(pod.run, 5)  # which cannot be written: the signal must do
         state = pod.ended()
         assert state.stopped
         assert state.exit is not None
         assert state.exit.message.endswith("\nready")
-    finally:
-        subprocess.run(["umount", "--lazy", str(pod.folder)], check=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
