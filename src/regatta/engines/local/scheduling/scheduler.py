@@ -120,8 +120,7 @@ def decide(capacity: Need, holders: Iterable[Holder], queue: Iterable[Gang]) -> 
         place += 1
         if head is None:
             head = gang
-            others = (holder for holder in held.values() if holder.uid != gang.uid)
-            passed = {holder.uid: holder.holds for holder in others if _passed(holder, gang)}
+            passed = {h.uid: h.holds for h in held.values() if _passed(h, gang)}
             beside_head = gang.need + _sum(passed.values())
         if fits:
             waiting[gang.uid] = _held_back(head, place)
