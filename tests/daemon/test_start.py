@@ -118,6 +118,7 @@ def test_a_stopped_server_is_not_started_again_by_who_follows_a_job(
     assert "the server was stopped" in err
     assert "regatta logs -f" in err
     assert not is_held(fresh.files.guardian_lock)
+    assert fresh("delete", "followed").code == 0
 
 
 def test_who_follows_a_job_stays_while_a_server_hands_over(fresh: Regatta) -> None:

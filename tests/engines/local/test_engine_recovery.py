@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -244,6 +245,21 @@ def test_what_a_deleted_job_left_behind_is_swept(open_engine: OpenEngine, home: 
     assert not home.job(job.uid).exists()
     assert pid is not None
     eventually(lambda: not alive(pid), "its process's end")
+
+
+def test_a_replica_whose_folder_was_removed_is_ended_and_said_so(
+    engine: Blocking, home: Home
+) -> None:
+    job = submit(engine, a_job("uprooted", "exec sleep 600"))
+    wait_for(engine, "uprooted", Phase.RUNNING)
+    pid = pods_of(engine, "uprooted")[0].pid
+    shutil.rmtree(home.job(job.uid))
+
+    ended = wait_for(engine, "uprooted", Phase.FAILED)
+
+    assert pid is not None
+    assert not alive(pid)
+    assert "was removed while it ran" in ended.status.message
 
 
 def test_jobs_whose_database_was_taken_away_are_ended_and_their_logs_put_aside(

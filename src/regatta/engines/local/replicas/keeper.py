@@ -51,6 +51,11 @@ class Watched(msgspec.Struct):
         told = self.told
         return told is None or (told.phase is not RunPhase.RUNNING and not told.waiting)
 
+    @property
+    def runs_without_folder(self) -> bool:
+        """Somebody removed it: nobody could say how it ends, nor tell it to."""
+        return not (self.starting or self.look or self.folder.exists())
+
 
 class Processes:
     """Used by the engine's own thread only, but for `wake`."""
@@ -126,6 +131,9 @@ class Processes:
                 continue
             if not (watched.look or watched.starting or everybody):
                 continue
+            if watched.runs_without_folder:
+                _ask_to_end(watched)
+                continue
             try:
                 state = self._runtime.inspect(watched.folder)
             except OSError as error:  # out of descriptors, perhaps; the next look may see more
@@ -137,10 +145,12 @@ class Processes:
                 self._runtime.sweep(watched.run_id, watched.folder)
                 state = msgspec.structs.replace(state, phase=RunPhase.EXITED)
             elif state.phase is RunPhase.NOT_STARTED:
-                # Its supervisor died before it claimed anything, so nothing of it ever ran.
-                state = _never_started(
-                    "SupervisorLost", "its supervisor ended before the process was started"
-                )
+                # Its supervisor died before it claimed anything, so nothing of it ever ran; or
+                # all that it wrote is gone.
+                why = "its supervisor ended before the process was started"
+                if not watched.starting:
+                    why = "its folder in the state folder was removed while it ran"
+                state = _never_started("SupervisorLost", why)
             elif watched.look:
                 # It lives on: another supervisor had the claim. Watch that one.
                 self._watch(watched)
@@ -161,9 +171,7 @@ class Processes:
         """Ask every supervisor to end its replica, within its own grace period. For runs whose
         folders are gone: nothing can be written there, and nobody reads how they ended."""
         for watched in self._watched.values():
-            if watched.pidfd is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(watched.pidfd, signal.SIGTERM)
+            _ask_to_end(watched)
 
     def close(self) -> None:
         """Let go without ending anything."""
@@ -203,6 +211,13 @@ class Processes:
         with contextlib.suppress(BlockingIOError):
             while os.read(self._wake_read, 4096):
                 pass
+
+
+def _ask_to_end(watched: Watched) -> None:
+    """By its supervisor alone, within the run's own grace period: no file says it."""
+    if watched.pidfd is not None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(watched.pidfd, signal.SIGTERM)
 
 
 def grace_of(pod: PodRecord) -> float:
