@@ -30,10 +30,10 @@ def new_pod(tmp_path: Path) -> Iterator[Callable[[], Pod]]:
     yield make
     for pid in runtime.children():
         os.kill(pid, signal.SIGKILL)
+    eventually(lambda: runtime.reap() or not runtime.children())
     for pod in pods:
         for run_id in pod.run_ids:
             runtime.sweep(run_id, pod.run)
-    eventually(lambda: runtime.reap() or not runtime.children())
 
 
 @pytest.fixture

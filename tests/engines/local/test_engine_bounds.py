@@ -15,6 +15,8 @@ from regatta.cli.show.description import describe_lines
 from regatta.engines.blocking import Blocking
 from regatta.engines.local.home import Home
 from regatta.engines.local.replicas import hierarchies
+from regatta.engines.local.replicas.runspec import BackOff
+from regatta.engines.local.supervisor.groups import Group
 from tests.engines.local.control_groups import has_groups, has_limits
 from tests.engines.local.jobs import (
     a_job,
@@ -24,6 +26,7 @@ from tests.engines.local.jobs import (
     wait_for,
     wait_until_quiet,
 )
+from tests.engines.local.runs import Pod, shell
 
 EAT = "import time; taken = bytearray(200 << 20); time.sleep(600)"
 SPIN = "while :; do :; done"
@@ -164,18 +167,16 @@ def test_a_group_that_lets_no_process_in_is_done_without(
 
 @has_groups
 def test_a_group_that_is_removed_while_a_replica_waits_to_start_again_is_made_anew(
-    engine: Blocking, home: Home, tmp_path: Path
+    pod: Pod, tmp_path: Path
 ) -> None:
-    go = tmp_path / "go"
-    script = f"test -e {tmp_path}/ran && exec sleep 600; touch {tmp_path}/ran; exit 1"
-    job = a_job("again", script, restartPolicy="OnFailure")
-    submit(engine, job)
-    wait_for(engine, "again", Phase.RUNNING)
-    eventually(lambda: pods_of(engine, "again")[0].restarts == 1, "its restart")
-    pid = eventually(lambda: pods_of(engine, "again")[0].pid, "its process")
-    assert not go.exists()
-    for folder in groups_of(home):
-        assert str(pid) in (folder / "cgroup.procs").read_text().split()
+    tries = tmp_path / "tries"
+    script = f"echo >> {tries}; test $(wc -l < {tries}) -lt 3 && exit 1; exec sleep 600"
+    pauses = BackOff(base_seconds=1.0, limit_seconds=1.0)
+    pod.start(shell(script), restart_policy="OnFailure", back_off=pauses)
+    eventually(lambda: pod.state().waiting, "a pause before it starts again")
+    group = Group(json.loads((pod.run / "run.json").read_text())["group"]["folders"])
+    assert group.remove()
+    eventually(lambda: pod.state().restarts == 2 and pod.state().pid in group.pids(), "its return")
 
 
 @has_limits

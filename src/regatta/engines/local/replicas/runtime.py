@@ -227,11 +227,11 @@ class Runtime:
     def sweep(self, run_id: str, folder: Path) -> int:
         """Kill every process of a run whose supervisor is gone; how many there were. Containers
         that a runtime keeps for it are removed, too."""
+        # First, while the runtime's own watchman is there to see the container end.
+        remove_containers(folder / RUN_FILE)
         run, supervisor = _run(folder), self._find(folder)
         ours = marks.Marks(run_id, run.mark, spare=supervisor or 0)
-        ended = end_leftovers(ours, groups.Group(list(run.group.folders)))
-        remove_containers(folder / RUN_FILE)
-        return ended
+        return end_leftovers(ours, groups.Group(list(run.group.folders)))
 
     def usage(self, folders: Iterable[Path]) -> dict[Path, Usage]:
         """CPU (since the last call, in percent of one core) and memory of each run: what its group
