@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import click
 
@@ -107,9 +108,11 @@ def _delete_named(settings: Settings, names: tuple[str, ...]) -> Exit:
 
     # All are told before the first is waited for: their replicas end side by side.
     code = for_each(list(names), delete, settings)
-    late = _wait_until_gone(settings, uids)
+    waited = _wait_until_gone(settings, uids)
     for name in uids:
-        print(f"job {name} {_STILL_THERE if name in late else 'deleted'}", flush=True)
+        if name not in waited.stuck:
+            print(f"job {name} {_STILL_THERE if name in waited.late else 'deleted'}", flush=True)
+    waited.raise_if_stuck()
     return code
 
 
@@ -136,15 +139,16 @@ def _delete_many(settings: Settings, live: bool, before: datetime | None) -> Exi
             print(f"\r{jobs + runs + len(ending)} deleted, {left} to go\x1b[K", end="", flush=True)
     if settings.terminal:
         print("\r\x1b[K", end="")
-    late = _wait_until_gone(settings, ending)
-    jobs += len(ending) - len(late)
-    if not (jobs or runs or late):
+    waited = _wait_until_gone(settings, ending)
+    jobs += len(ending) - len(waited.late) - len(waited.stuck)
+    if not (jobs or runs or ending):
         print("No jobs." if live else "No finished jobs.")
         return Exit.OK
     earlier = f" and {_some(runs, 'earlier run')}" if runs else ""
     print(f"{_some(jobs, 'job')}{earlier} deleted", flush=True)
-    for name in late:
+    for name in waited.late:
         print(f"job {name} {_STILL_THERE}", flush=True)
+    waited.raise_if_stuck()
     return Exit.OK
 
 
@@ -152,25 +156,44 @@ def _some(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _wait_until_gone(settings: Settings, uids: dict[str, str]) -> list[str]:
-    """Until none of these (uid by name) is there; the names of those that are after a minute."""
+class Waited(NamedTuple):
+    """What is not gone: whose replicas still end, and of what something cannot be removed."""
+
+    late: list[str]
+    stuck: dict[str, str]
+
+    def raise_if_stuck(self) -> None:
+        for name, why in self.stuck.items():
+            raise Stop(Exit.FAILED, f"job {name} is not gone yet: {why}")
+
+
+def _wait_until_gone(settings: Settings, uids: dict[str, str]) -> Waited:
+    """For a minute at most. By name, the uid of the job that is meant."""
     from regatta.api.job import Job
-    from regatta.engines.base import Gone, Synced
+    from regatta.cli.show.rows import trouble
+    from regatta.engines.base import NOT_REMOVED, Gone, Synced
 
     waited = dict(uids)
+    stuck: dict[str, str] = {}
     seen: set[str] = set()
+    told = ""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    if not waited:
-        return []
     only = next(iter(waited)) if len(waited) == 1 else None
-    for update in ticking(settings.engine().watch(settings.namespace, only), 0.2):
+    updates = ticking(settings.engine().watch(settings.namespace, only), 0.2) if waited else ()
+    for update in updates:
         match update:
             case Job() if waited.get(update.name) == update.uid:
                 seen.add(update.name)
+                if update.status.reason == NOT_REMOVED:
+                    stuck[update.name] = trouble(update)
+                    del waited[update.name]
+                elif (text := trouble(update)) not in ("", told):
+                    told = text
+                    click.echo(f"warning: {update.name}: {text}", err=True)
             case Job() | Gone():  # another of that name is there, or none
                 waited.pop(update.name, None)
             case Synced():
                 waited = {name: uid for name, uid in waited.items() if name in seen}
         if not waited or time.monotonic() > deadline:
-            return list(waited)
-    raise AssertionError("a watch has no end")
+            break
+    return Waited(list(waited), stuck)
