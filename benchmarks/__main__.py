@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import first_line, memory, startup, throughput, watch_cost
+from benchmarks import first_line, memory, months, startup, throughput, watch_cost
 from benchmarks.measure import REGATTA, Row, environment
 
 MEASURES = {
@@ -18,6 +18,7 @@ MEASURES = {
     "throughput": throughput.measure,
     "memory": memory.measure,
     "watch cost": watch_cost.measure,
+    "months": months.measure,
 }
 
 

@@ -221,6 +221,9 @@ class Terminal:
     def press_ctrl_c(self) -> None:
         os.write(self._descriptor, b"\x03")
 
+    def type(self, text: str) -> None:
+        os.write(self._descriptor, text.encode())
+
     def until(self, pattern: str) -> str:
         """Reads until `pattern` was seen."""
         found = eventually(lambda: self._read() and re.search(pattern, self.seen), repr(pattern))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from regatta.api.errors import BadSetting
 from regatta.cli.engine_choice import Chosen, Given, choose
 from regatta.cli.outcomes import Exit, Stop
 
@@ -45,7 +46,6 @@ REFUSED = {
     "this machine and a cluster": ({"engine": "local", "context": "x"}, "", "Leave one of them"),
     "an engine that is none": ({}, "engine: slurm\n", "Write local or kubernetes."),
     "a word that is none": ({}, "contxt: prod\n", "It may hold engine, context"),
-    "no map": ({}, "- kubernetes\n", "Write lines such as"),
     "no text": ({}, "context: 5\n", "Write text."),
 }
 
@@ -85,6 +85,22 @@ def test_words_that_do_not_go_together_are_refused(
 
     assert refused.value.code is Exit.INVALID
     assert hint in refused.value.hint
+
+
+def test_a_file_that_is_no_map_is_refused(home: Path) -> None:
+    (home / "config.yaml").write_text("- kubernetes\n")
+
+    with pytest.raises(BadSetting, match="Write lines such as"):
+        choose(Given())
+
+
+def test_what_the_file_says_to_the_server_is_checked_too(home: Path) -> None:
+    (home / "config.yaml").write_text("retention: {age: 90d, runs: 10}\n")
+    assert choose(Given()) == Chosen()
+
+    (home / "config.yaml").write_text("retention: {runs: many}\n")
+    with pytest.raises(BadSetting, match=r"retention\.runs is 'many'"):
+        choose(Given())
 
 
 def test_the_next_command_line_repeats_what_was_said() -> None:

@@ -15,7 +15,7 @@ CASES = {
     "a verb that does not exist": (["lgos"], 2, "did you mean `logs`?"),
     "an option that does not exist": (["get", "--wacth"], 2, "--watch"),
     "no job named": (["stop"], 2, "`regatta get` lists"),
-    "names and --all together": (["delete", "x", "--all"], 2, "not both"),
+    "names and --all together": (["delete", "x", "--all"], 2, "only one of these"),
     "a job that does not exist": (["get", "no-such-job"], 4, "`regatta get -A`"),
     "logs of a job that does not exist": (["logs", "no-such-job"], 4, "no-such-job"),
     "a job that is in no namespace": (["get", "no-such-job", "-A"], 4, "in any namespace"),

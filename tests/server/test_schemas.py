@@ -16,7 +16,8 @@ from regatta.daemon.server_files import is_held
 from tests.doors import Regatta, delete_everything, eventually, shell_job
 
 API = "/regatta/v1"
-JOB = "/namespaces/{namespace}/jobs/{name}"
+JOBS = "/namespaces/{namespace}/jobs"
+JOB = JOBS + "/{name}"
 HERE = "/namespaces/default/jobs"
 
 
@@ -42,7 +43,12 @@ CASES = (
     Asked("POST", "/jobs", "/jobs", 400, {"texd": ""}),
     Asked("POST", "/jobs", "/jobs?dryRun=true", 200, {"text": shell_job("dry", replicas=2)}),
     Asked("GET", "/jobs", "/jobs", 200),
+    Asked("GET", "/jobs", "/jobs?finished=-1", 400),
+    Asked("GET", "/runs", "/runs", 200),
+    Asked("GET", "/runs", "/runs?uid=none", 404),
+    Asked("GET", "/storage", "/storage", 200),
     Asked("GET", JOB, f"{HERE}/done", 200),
+    Asked("GET", JOB, f"{HERE}/done?uid=none", 404),
     Asked("GET", JOB, f"{HERE}/none", 404),
     Asked("GET", JOB + "/pods", f"{HERE}/long/pods", 200),
     Asked("GET", JOB + "/pods", f"{HERE}/none/pods", 404),
@@ -64,6 +70,8 @@ CASES = (
     Asked("POST", JOB + "/stop", f"{HERE}/long/stop", 200),
     Asked("DELETE", JOB, f"{HERE}/long", 200),
     Asked("DELETE", JOB, f"{HERE}/none", 404),
+    Asked("DELETE", JOBS, f"{HERE}?endedBefore=2026-01-02T12:00:00", 400),
+    Asked("DELETE", JOBS, f"{HERE}?live=true", 200),
 )
 
 

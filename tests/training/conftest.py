@@ -78,7 +78,7 @@ class Regatta:
 
     def leave(self) -> None:
         """End what `cleanPodPolicy: Never` left running, then the server."""
-        self("delete", "--all")
+        self("delete", "--all", "--yes")
         self("server", "stop")
 
 

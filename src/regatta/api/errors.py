@@ -118,7 +118,7 @@ class NoPorts(RegattaError):
 
 
 class BadSetting(RegattaError):
-    """An environment variable of the server says something that is no amount."""
+    """An environment variable of the server, or its file, says something that cannot be."""
 
     code, status = "BadSetting", 500
 

@@ -1,7 +1,6 @@
 """Which engine a command speaks to: the command line's word, else the shell's, else the file's.
 
-The file is `config.yaml` in the state folder. It is read only where nothing else decides, and a
-machine without one never loads a YAML reader for it.
+The file is `config.yaml` in the state folder. It is read only where nothing else decides.
 """
 
 from __future__ import annotations
@@ -160,10 +159,11 @@ def _cluster(given: Given, file: ConfigFile) -> Chosen:
 
 
 def config_path() -> Path:
+    from regatta.engines.local import config_file
     from regatta.engines.local.home import home_root
 
     try:
-        return home_root() / "config.yaml"
+        return home_root() / config_file.NAME
     except RuntimeError as homeless:
         raise Stop(
             Exit.INVALID,
@@ -173,28 +173,14 @@ def config_path() -> Path:
 
 
 def read_config() -> ConfigFile:
+    from regatta.engines.local.config_file import RETENTION, load_config, parse_retention
+
     path = config_path()
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        return ConfigFile()
-    except (OSError, UnicodeDecodeError) as bad:
-        raise Stop(Exit.INVALID, f"{path} cannot be read: {bad}") from bad
-    return _parse(path, text)
-
-
-def _parse(path: Path, text: str) -> ConfigFile:
-    import yaml
-
-    try:
-        content = yaml.safe_load(text) or {}
-    except yaml.YAMLError as bad:
-        raise Stop(Exit.INVALID, f"{path} is not YAML: {bad}") from bad
-    fields = ", ".join(ConfigFile._fields)
-    if not isinstance(content, dict):
-        raise Stop(Exit.INVALID, f"{path} is not a map", f"Write lines such as `engine: {LOCAL}`.")
+    content = load_config(path)
+    parse_retention(path, content.pop(RETENTION, None))  # the server's; what is wrong is told here
     for name, value in content.items():
         if name not in ConfigFile._fields:
+            fields = ", ".join([*ConfigFile._fields, RETENTION])
             raise Stop(Exit.INVALID, f"{path}: {name!r} is unknown", f"It may hold {fields}.")
         if not isinstance(value, str):
             raise Stop(Exit.INVALID, f"{path}: {name} is {value!r}", "Write text.")

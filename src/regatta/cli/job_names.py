@@ -3,22 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
 
+if TYPE_CHECKING:
+    from regatta.engines.base import RunView
+
+#: Finished jobs whose names complete: the ones that ended last.
+MOST_COMPLETED = 100
+
 
 def job_argument(*, several: bool = False, required: bool = True) -> Callable[..., Any]:
+    name = "NAME" if required else "[NAME]"
     return click.argument(
         "names" if several else "name",
-        metavar="NAME..." if several else "NAME",
+        metavar="NAME..." if several else name,
         nargs=-1 if several else 1,
         required=required and not several,
         shell_complete=complete_names,
     )
+
+
+def uid_option() -> Callable[..., Any]:
+    return click.option(
+        "--uid",
+        metavar="UID",
+        default="",
+        help="That run, also when another has its name now (`regatta history` lists them).",
+    )
+
+
+def meant(settings: Settings, name: str | None, uid: str, verb: str) -> RunView | None:
+    """The run that `--uid` names; None: whoever has the name."""
+    if uid:
+        return settings.engine().history(settings.namespace, name, uid=uid)[0]
+    if name is None:
+        raise Stop(
+            Exit.INVALID,
+            f"which job? `regatta {verb}` needs a name, or --uid",
+            "`regatta get` lists the jobs there are, `regatta history` also earlier runs.",
+        )
+    return None
 
 
 def complete_names(context: click.Context, _: click.Parameter, typed: str) -> list[str]:
@@ -28,7 +57,7 @@ def complete_names(context: click.Context, _: click.Parameter, typed: str) -> li
 
     settings = context.find_object(Settings) or Settings()
     try:
-        jobs = settings.engine(start=False).list(settings.namespace)
+        jobs = settings.engine(start=False).list(settings.namespace, finished=MOST_COMPLETED)
     except (RegattaError, Stop):
         return []
     return [job.name for job in jobs if job.name.startswith(typed)]

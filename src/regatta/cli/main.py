@@ -28,6 +28,7 @@ VERBS = {
     "validate": "Check job files as run would; start nothing.",
     "get": "List jobs, or show one.",
     "describe": "Show everything about a job.",
+    "history": "List runs, also of jobs that were replaced.",
     "logs": "Print the logs of a job's replicas.",
     "stop": "Stop jobs; records and logs stay.",
     "delete": "Delete jobs with their records and logs.",

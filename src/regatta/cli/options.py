@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from regatta.cli.show.times import parse_duration
+from regatta.api.amounts import parse_duration
 
 
 def duration(text: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncGenerator
+from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -22,7 +23,10 @@ from regatta.engines.base import (
     Lost,
     PodView,
     Preview,
+    Removal,
+    RunView,
     Shell,
+    Storage,
     Submission,
     Traits,
     WatchUpdate,
@@ -86,17 +90,38 @@ class ServerEngine:
         query = {"dryRun": "stored" if stored else "true"}
         return await self._ask(Preview, "POST", f"{API}/jobs", query, _body(submission, shell))
 
-    async def get(self, namespace: str, name: str) -> Job:
-        return await self._ask(Job, "GET", job_path(namespace, name))
+    async def get(self, namespace: str, name: str, uid: str = "") -> Job:
+        return await self._ask(Job, "GET", job_path(namespace, name), _of(uid))
 
-    async def list(self, namespace: str | None = None) -> builtins.list[Job]:
-        return await self._items(Job, f"{API}/jobs", {"namespace": namespace})
+    async def list(
+        self, namespace: str | None = None, *, finished: int | None = None
+    ) -> builtins.list[Job]:
+        query: Query = {"namespace": namespace, "finished": finished}
+        return await self._items(Job, f"{API}/jobs", query)
+
+    async def history(
+        self,
+        namespace: str | None = None,
+        name: str | None = None,
+        *,
+        uid: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[RunView]:
+        query: Query = {"namespace": namespace, "name": name, "limit": limit, **_of(uid)}
+        return await self._items(RunView, f"{API}/runs", query)
 
     async def stop(self, namespace: str, name: str) -> Job:
         return await self._ask(Job, "POST", job_path(namespace, name) + "/stop")
 
     async def delete(self, namespace: str, name: str) -> None:
         await self._channel.request("DELETE", job_path(namespace, name))
+
+    async def delete_many(
+        self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
+    ) -> Removal:
+        before = ended_before.isoformat() if ended_before else None
+        query: Query = {"live": live, "endedBefore": before}
+        return await self._ask(Removal, "DELETE", jobs_path(namespace), query)
 
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         body = {"role": role, "replicas": replicas}
@@ -110,17 +135,20 @@ class ServerEngine:
 
     # What happened to them
 
-    async def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
-        return await self._items(PodView, job_path(namespace, name) + "/pods", {})
+    async def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]:
+        return await self._items(PodView, job_path(namespace, name) + "/pods", _of(uid))
 
     async def events(
-        self, namespace: str | None, name: str | None, after: int = 0
+        self, namespace: str | None, name: str | None, after: int = 0, uid: str = ""
     ) -> builtins.list[EventView]:
-        query = {"namespace": namespace, "job": name, "after": after or None}
+        query: Query = {"namespace": namespace, "job": name, "after": after or None, **_of(uid)}
         return await self._items(EventView, f"{API}/events", query)
 
     async def capacity(self, namespace: str | None = None) -> Capacity:
         return await self._ask(Capacity, "GET", f"{API}/capacity", {"namespace": namespace})
+
+    async def storage(self) -> Storage:
+        return await self._ask(Storage, "GET", f"{API}/storage")
 
     # Streams: imported when one is opened, as most commands open none
 
@@ -177,5 +205,13 @@ def _body(submission: Submission, shell: Shell | None) -> dict[str, Any]:
     }
 
 
+def jobs_path(namespace: str) -> str:
+    return f"{API}/namespaces/{quote(namespace, safe='')}/jobs"
+
+
 def job_path(namespace: str, name: str) -> str:
-    return f"{API}/namespaces/{quote(namespace, safe='')}/jobs/{quote(name, safe='')}"
+    return f"{jobs_path(namespace)}/{quote(name, safe='')}"
+
+
+def _of(uid: str) -> dict[str, str | None]:
+    return {"uid": uid or None}

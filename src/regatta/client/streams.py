@@ -58,6 +58,7 @@ async def _job_updates(
     channel: Channel, job_path: str, query: LogQuery, more: Query
 ) -> AsyncGenerator[JobUpdate, None]:
     wanted: Query = {
+        "uid": query.uid or None,
         "role": query.role,
         "index": query.index,
         "previous": query.previous,

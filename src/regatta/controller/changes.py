@@ -87,6 +87,20 @@ def no_such_job(namespace: str, name: str) -> JobNotFound:
     )
 
 
+def no_such_run(uid: str, namespace: str | None) -> JobNotFound:
+    where = "any namespace" if namespace is None else f"namespace {namespace}"
+    return JobNotFound(
+        f"there is no run with the UID {uid} in {where}. `regatta history -A` lists all runs."
+    )
+
+
+def only_its_record(uid: str, why: str) -> JobNotFound:
+    return JobNotFound(
+        f"of the run with the UID {uid} only the record is left: {why}. "
+        f"`regatta describe --uid {uid}` shows it."
+    )
+
+
 def no_such_role(job: Job, role: str) -> NotPossible:
     roles = ", ".join(job.spec.roles())
     return NotPossible(f"{job.name} has no role {role!r}; its roles are {roles}")

@@ -17,6 +17,7 @@ import msgspec
 
 from regatta.api.job import Job
 from regatta.api.problems import Problem
+from regatta.controller.retention import Retention
 
 # Handing a job in
 
@@ -135,6 +136,45 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     only_counted: str = ""
 
 
+class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One run of a job, as its record tells it: that stays when another job took the name, and
+    when the job was deleted because its time to live was over."""
+
+    namespace: str
+    name: str
+    uid: str
+    mode: str = ""
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    #: None while it lives.
+    ended_at: datetime | None = None
+    #: Whether it is the job that has the name now.
+    current: bool = True
+    #: Whether there is more of it than this record: its replicas and events.
+    whole: bool = True
+    #: The uid of the run that took its name.
+    replaced_by: str = ""
+    #: What of it was removed, and why; empty: nothing.
+    removed: str = ""
+    #: What its logs take on disk, where that is known.
+    log_bytes: int | None = None
+
+
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
+    """What one call of `delete_many` did, and what there is left to do."""
+
+    #: Jobs that are gone, and further runs that were on record.
+    jobs: int = 0
+    runs: int = 0
+    #: Jobs that are being deleted while their replicas end: uid by name.
+    ending: dict[str, str] = {}
+    #: Jobs and runs that match and were not touched: ask again.
+    left: int = 0
+
+
 class EventView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: Grows with time; what to go on from.
     id: int
@@ -142,6 +182,7 @@ class EventView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     type: str
     reason: str
     message: str
+    #: Empty where it is about no job that is still there.
     job: str
     namespace: str
 
@@ -180,6 +221,23 @@ class ReplicaUse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     memory_used: int | None = None
 
 
+class Storage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is kept, and the room that it takes, where the engine keeps it itself."""
+
+    #: Jobs that have a name.
+    live: int = 0
+    finished: int = 0
+    #: Runs on record, those of these jobs included, and when the first of them ended.
+    runs: int = 0
+    oldest: datetime | None = None
+    #: Logs of all runs, and of those that have ended, which retention bounds.
+    log_bytes: int = 0
+    ended_log_bytes: int = 0
+    database_bytes: int = 0
+    #: None: somebody else's to say.
+    retention: Retention | None = None
+
+
 class Capacity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodes: tuple[NodeView, ...] = ()
     replicas: tuple[ReplicaUse, ...] = ()
@@ -191,6 +249,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
+    #: The run that is meant; empty: the job that has the name now.
+    uid: str = ""
     role: str | None = None
     index: int | None = None
     #: The run before the present one of each replica.
@@ -276,17 +336,45 @@ class Engine(Protocol):
         """Nothing is created. `stored`: only what would be stored, as whoever stores it says."""
         ...
 
-    async def get(self, namespace: str, name: str) -> Job: ...
+    async def get(self, namespace: str, name: str, uid: str = "") -> Job:
+        """The job that has the name now; with `uid` that run of it, whoever has the name."""
+        ...
 
-    async def list(self, namespace: str | None = None) -> list[Job]:
-        """Oldest first; of all namespaces when none is named."""
+    async def list(
+        self, namespace: str | None = None, *, finished: int | None = None
+    ) -> builtins.list[Job]:
+        """In order of submission; of all namespaces when none is named. `finished`: of those that
+        have ended only so many, the ones that ended last."""
+        ...
+
+    async def history(
+        self,
+        namespace: str | None = None,
+        name: str | None = None,
+        *,
+        uid: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[RunView]:
+        """Runs on record, the last submitted first. A machine keeps the records of runs that were
+        replaced, or deleted when their time to live was over; a cluster knows only the jobs that
+        are there. With `uid` that run, or JobNotFound says what became of it."""
         ...
 
     async def stop(self, namespace: str, name: str) -> Job:
         """Abort a live job; end the servers that a finished one left running."""
         ...
 
-    async def delete(self, namespace: str, name: str) -> None: ...
+    async def delete(self, namespace: str, name: str) -> None:
+        """The job, its logs, and every run of that name on record."""
+        ...
+
+    async def delete_many(
+        self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
+    ) -> Removal:
+        """All finished jobs of the namespace and every run that ended, or of both those that ended
+        before a time; with `live` every job there is. Some hundreds a call: `left` says whether to
+        ask again."""
+        ...
 
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job: ...
 
@@ -296,16 +384,20 @@ class Engine(Protocol):
 
     # What happened to them
 
-    async def pods(self, namespace: str, name: str) -> builtins.list[PodView]: ...
+    async def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]: ...
 
     async def events(
-        self, namespace: str | None, name: str | None, after: int = 0
+        self, namespace: str | None, name: str | None, after: int = 0, uid: str = ""
     ) -> builtins.list[EventView]:
-        """In order; those after the event with that id."""
+        """In order; those after the event with that id. `uid`: of that run of the job."""
         ...
 
     async def capacity(self, namespace: str | None = None) -> Capacity:
         """All nodes, and the replicas that run in this namespace (None: in all)."""
+        ...
+
+    async def storage(self) -> Storage:
+        """What is kept of jobs, and how much room it takes; a cluster says nothing of it."""
         ...
 
     # Streams

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from regatta.api.job import Job
@@ -23,7 +24,10 @@ from regatta.engines.base import (
     Lost,
     PodView,
     Preview,
+    Removal,
+    RunView,
     Shell,
+    Storage,
     Submission,
     Traits,
     WatchUpdate,
@@ -106,17 +110,35 @@ class Blocking:
     ) -> Preview:
         return self._runner.run(self._engine.preview(submission, shell, stored=stored))
 
-    def get(self, namespace: str, name: str) -> Job:
-        return self._runner.run(self._engine.get(namespace, name))
+    def get(self, namespace: str, name: str, uid: str = "") -> Job:
+        return self._runner.run(self._engine.get(namespace, name, uid))
 
-    def list(self, namespace: str | None = None) -> builtins.list[Job]:
-        return self._runner.run(self._engine.list(namespace))
+    def list(
+        self, namespace: str | None = None, *, finished: int | None = None
+    ) -> builtins.list[Job]:
+        return self._runner.run(self._engine.list(namespace, finished=finished))
+
+    def history(
+        self,
+        namespace: str | None = None,
+        name: str | None = None,
+        *,
+        uid: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[RunView]:
+        return self._runner.run(self._engine.history(namespace, name, uid=uid, limit=limit))
 
     def stop(self, namespace: str, name: str) -> Job:
         return self._runner.run(self._engine.stop(namespace, name))
 
     def delete(self, namespace: str, name: str) -> None:
         self._runner.run(self._engine.delete(namespace, name))
+
+    def delete_many(
+        self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
+    ) -> Removal:
+        asked = self._engine.delete_many(namespace, live=live, ended_before=ended_before)
+        return self._runner.run(asked)
 
     def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         return self._runner.run(self._engine.scale(namespace, name, role, replicas))
@@ -129,16 +151,19 @@ class Blocking:
 
     # What happened to them
 
-    def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
-        return self._runner.run(self._engine.pods(namespace, name))
+    def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]:
+        return self._runner.run(self._engine.pods(namespace, name, uid))
 
     def events(
-        self, namespace: str | None, name: str | None, after: int = 0
+        self, namespace: str | None, name: str | None, after: int = 0, uid: str = ""
     ) -> builtins.list[EventView]:
-        return self._runner.run(self._engine.events(namespace, name, after))
+        return self._runner.run(self._engine.events(namespace, name, after, uid))
 
     def capacity(self, namespace: str | None = None) -> Capacity:
         return self._runner.run(self._engine.capacity(namespace))
+
+    def storage(self) -> Storage:
+        return self._runner.run(self._engine.storage())
 
     # Streams
 

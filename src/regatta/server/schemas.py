@@ -11,13 +11,25 @@ from starlette.responses import Response
 
 from regatta.api.job import Job
 from regatta.daemon.about import ServerInfo
-from regatta.engines.base import Accepted, Capacity, EventView, PodView, Preview
+from regatta.engines.base import (
+    Accepted,
+    Capacity,
+    EventView,
+    PodView,
+    Preview,
+    Removal,
+    RunView,
+    Storage,
+)
 from regatta.server.responses import Refusal
 
 Schema = dict[str, Any]
 Declared = dict[int | str, dict[str, Any]]
 
-_ANSWERS = (Job, Accepted, Preview, PodView, EventView, Capacity, ServerInfo, Refusal)
+_ANSWERS = (
+    *(Job, Accepted, Preview, PodView, RunView, Removal, EventView, Capacity, Storage),
+    *(ServerInfo, Refusal),
+)
 _PLACE = "#/components/schemas/{name}"
 
 #: What any route may answer: an engine, the doorkeeper or the server itself refuses.

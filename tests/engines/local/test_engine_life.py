@@ -343,8 +343,8 @@ def test_a_finished_job_is_replaced_and_its_records_stay_under_its_uid(
     assert accepted.replaced == old.uid
     wait_for(engine, "again", Phase.COMPLETED)
     assert [job.uid for job in engine.list(None)] == [accepted.job.uid]
-    assert engine.get("default", old.uid).status.phase is Phase.FAILED
-    assert engine.pods("default", old.uid)[0].exit_code == 4
+    assert engine.get("default", "again", old.uid).status.phase is Phase.FAILED
+    assert engine.pods("default", "again", old.uid)[0].exit_code == 4
 
 
 def test_a_live_job_is_replaced_only_when_asked(engine: Blocking) -> None:
@@ -355,7 +355,8 @@ def test_a_live_job_is_replaced_only_when_asked(engine: Blocking) -> None:
     submit(engine, a_job("same", "true"), replace=True)
     wait_for(engine, "same", Phase.COMPLETED)
     eventually(
-        lambda: engine.get("default", old.uid).status.phase is Phase.ABORTED, "the old job's end"
+        lambda: engine.get("default", "same", old.uid).status.phase is Phase.ABORTED,
+        "the old job's end",
     )
 
 

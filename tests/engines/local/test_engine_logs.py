@@ -195,7 +195,7 @@ def test_a_replaced_jobs_log_is_found_by_its_uid(engine: Blocking) -> None:
     submit(engine, a_job("again", "echo new"))
     wait_for(engine, "again", Phase.COMPLETED)
     wait_until_quiet(engine, "again")
-    assert texts(engine.logs("default", old.uid, LogQuery())) == ["old"]
+    assert texts(engine.logs("default", "again", LogQuery(uid=old.uid))) == ["old"]
     assert texts(engine.logs("default", "again", LogQuery())) == ["new"]
 
 

@@ -200,10 +200,10 @@ def test_the_time_in_which_no_engine_watched_does_not_count_against_a_deadline(
     first.close()
     with closing(Store(home.database)) as store, store.write() as tx:
         # As if all that was written down were two hours old.
-        (record,) = tx.jobs()
-        status = record.job.status
+        (job,) = tx.jobs()
+        status = job.status
         assert status.started_awake is not None
-        tx.set_status(record.job, replace(status, started_awake=status.started_awake - 7200))
+        tx.set_status(job, replace(status, started_awake=status.started_awake - 7200))
         tx.set_counter("awake", tx.counter("awake") - 7200)
     second = open_engine()
     submit(second, a_job("after"))
@@ -242,7 +242,7 @@ def test_what_a_deleted_job_left_behind_is_swept(open_engine: OpenEngine, home: 
         tx.remove_job(job.uid)
     store.close()
     open_engine()
-    assert not home.job(job.uid).exists()
+    eventually(lambda: not home.job(job.uid).exists(), "its folder to be gone")
     assert pid is not None
     eventually(lambda: not alive(pid), "its process's end")
 

@@ -16,7 +16,6 @@ from tests.engines.local.jobs import (
     submit,
     texts,
     wait_for,
-    wait_until_quiet,
 )
 from tests.engines.local.opening import OpenEngine
 
@@ -44,13 +43,12 @@ def test_servers_that_ran_on_are_stopped_when_the_job_is_run_again(engine: Block
     submit(engine, a_job("again", "true"))
     wait_for(engine, "again", Phase.COMPLETED)
     assert not alive(server.pid)
-    assert engine.get("default", old.uid).status.phase is Phase.COMPLETED
-    assert wait_until_quiet(engine, old.uid)
+    assert engine.get("default", "again", old.uid).status.phase is Phase.COMPLETED
     assert _lines(engine, old.uid) == ["served"]
 
 
 def _lines(engine: Blocking, uid: str) -> list[str]:
-    return texts(engine.logs("default", uid, LogQuery(role="ps")))
+    return texts(engine.logs("default", "again", LogQuery(uid=uid, role="ps")))
 
 
 def test_a_job_waits_for_the_servers_of_the_one_whose_name_it_takes(
@@ -86,4 +84,4 @@ def test_a_replacement_starts_only_after_the_replaced_job_is_over_even_if_the_se
     assert not pods_of(engine, "same")[0].address
     (tmp_path / "leave").touch()
     wait_for(engine, "same", Phase.COMPLETED)
-    assert engine.get("default", old.uid).status.phase is Phase.ABORTED
+    assert engine.get("default", "same", old.uid).status.phase is Phase.ABORTED

@@ -129,7 +129,7 @@ def test_a_follower_of_a_replaced_job_hears_of_no_other(engine: Blocking) -> Non
     updates = list(stream)
     assert {update.uid for update in updates if isinstance(update, Job)} <= {old.uid}
     assert updates[-1] == Gone("default", "name")
-    by_uid = list(engine.follow("default", old.uid, LogQuery()))
+    by_uid = list(engine.follow("default", "name", LogQuery(uid=old.uid)))
     assert isinstance(by_uid[-1], Job)
     assert (by_uid[-1].uid, by_uid[-1].status.phase) == (old.uid, Phase.ABORTED)
 

@@ -56,7 +56,9 @@ def test_delete_all_means_the_namespace(regatta: ClusterRegatta, jobs: Jobs, nam
     for each in (f"{name}-a", f"{name}-b"):
         jobs.create(jobfiles.running(each, workers=1))
 
-    assert regatta("delete", "--all").code == 0
+    assert regatta("delete", "--all").code == 4  # both are live
+    said = regatta("delete", "--all", "--yes")
+    assert (said.code, said.out) == (0, "2 jobs deleted\n")
 
     assert jobs.api.items(jobs.path) == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from regatta.api.job import Job, Phase
 from regatta.cli.follow.status_line import progress_text
@@ -17,7 +16,7 @@ from regatta.cli.show.overview import (
 )
 from regatta.cli.show.rows import handle, phase_of, role_counts, trouble
 from regatta.cli.show.table import Cell, table
-from regatta.cli.show.times import age, duration, since
+from regatta.cli.show.times import age, duration, moment_text, since
 from regatta.engines.base import EventView, PodView
 
 MOST_EVENTS = 20
@@ -50,9 +49,9 @@ def _head(job: Job, paint: Paint) -> list[str]:
         ("UID", job.uid),
         ("Status", paint.phase(phase_of(job))),
         ("Mode", status.mode or job.spec.mode),
-        ("Submitted", _moment(job.metadata.creation_timestamp)),
-        ("Started", _moment(status.start_time)),
-        ("Ended", _moment(status.completion_time)),
+        ("Submitted", moment_text(job.metadata.creation_timestamp)),
+        ("Started", moment_text(status.start_time)),
+        ("Ended", moment_text(status.completion_time)),
         ("Took", how_long(job)),
         ("Restarts", f"{status.restarts} of {job.spec.run_policy.backoff_limit} allowed"),
         ("Clean pods", job.spec.clean_pod_policy),
@@ -173,9 +172,3 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 def _reasoned(reason: str, message: str) -> str:
     return f"{reason}: {message}" if reason and message else reason or message
-
-
-def _moment(moment: datetime | None) -> str:
-    if moment is None:
-        return ""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S} ({age(since(moment))} ago)"

@@ -1,12 +1,10 @@
-"""How long, for people: ages as kubectl writes them, and durations as people type them."""
+"""How long and how large, for people: ages as kubectl writes them."""
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s|$)")
-_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0, "ms": 0.001}
+from regatta.api.amounts import readable
 
 
 def now() -> datetime:
@@ -38,6 +36,13 @@ def age(seconds: float | None) -> str:
     return f"{days}d"
 
 
+def moment_text(moment: datetime | None) -> str:
+    """When it was, and how long ago; empty where it was not."""
+    if moment is None:
+        return ""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S} ({age(since(moment))} ago)"
+
+
 def duration(seconds: float | None) -> str:
     """How long something took: tenths while it is short."""
     if seconds is None:
@@ -45,19 +50,5 @@ def duration(seconds: float | None) -> str:
     return f"{seconds:.1f}s" if seconds < 10 else age(seconds)
 
 
-def parse_duration(text: str) -> float:
-    """Seconds of `90`, `30s`, `5m`, `1h30m`, `2d`. Raises ValueError with the right form."""
-    parts = _PART.findall(text.strip())
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
-        raise ValueError(f"{text!r} is not a duration; write 30s, 5m, 1h30m or 2d")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
-
-
 def size(octets: float | None) -> str:
-    if octets is None:
-        return "-"
-    for unit in ("B", "KiB", "MiB"):
-        if octets < 1024:
-            return f"{octets:.0f}{unit}"
-        octets /= 1024
-    return f"{octets:.1f}GiB"
+    return "-" if octets is None else readable(octets)

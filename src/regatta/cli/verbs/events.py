@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from regatta.cli.job_names import complete_names, not_here
-from regatta.cli.outcomes import Exit
+from regatta.cli.job_names import complete_names, not_here, uid_option
+from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.ansi import Painted
 from regatta.cli.show.output import dump, listing, output_option, plain
@@ -21,6 +21,7 @@ HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
 
 @verb("events")
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_names)
+@uid_option()
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
 @click.option("-f", "--follow", is_flag=True, help="Go on and print new events.")
 @output_option("json", "yaml")
@@ -28,19 +29,24 @@ HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
 def command(
     settings: Settings,
     name: str | None,
+    uid: str,
     all_namespaces: bool,
     follow: bool,
     output: str | None,
 ) -> Exit:
     """Show what happened to job NAME, or to all jobs, oldest first."""
+    if uid and (follow or all_namespaces):
+        raise Stop(Exit.INVALID, "--uid names one run", "Leave --follow and --all-namespaces out.")
     namespace = None if all_namespaces else settings.namespace
     engine = settings.engine()
-    if name is not None:
+    if uid:
+        name = engine.history(namespace, name, uid=uid)[0].name
+    elif name is not None:
         _check(engine, namespace, name)
     if follow:
         _follow(settings, namespace, name, output)
         return Exit.OK
-    found = engine.events(namespace, name)
+    found = engine.events(namespace, name, uid=uid)
     if output:
         print(dump(listing(found), output))
     elif found:
@@ -64,7 +70,7 @@ def event_rows(events: Sequence[EventView]) -> list[list[Cell]]:
             age(since(event.at)),
             Painted(event.type, "yellow" if event.type == "Warning" else ""),
             event.reason,
-            event.job,
+            event.job or "-",
             event.message.partition("\n")[0],
         ]
         for event in events

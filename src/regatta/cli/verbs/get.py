@@ -12,11 +12,16 @@ from regatta.cli.show import rows
 from regatta.cli.show.output import dump, listing, output_option, plain
 from regatta.cli.show.table import Cell, column_widths, table
 from regatta.cli.show.times import now
+from regatta.engines.listing import ended_last
+
+#: Finished jobs that a list without names shows.
+ENDED_SHOWN = 100
 
 
 @verb("get")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
+@click.option("--all", "older", is_flag=True, help="Also jobs that ended long ago.")
 @click.option("-w", "--watch", is_flag=True, help="Go on and print each change.")
 @output_option("wide", "json", "yaml")
 @pass_settings
@@ -24,15 +29,17 @@ def command(
     settings: Settings,
     names: tuple[str, ...],
     all_namespaces: bool,
+    older: bool,
     watch: bool,
     output: str | None,
 ) -> Exit:
     """List jobs, or show the ones that are named.
 
     PS and WORKER count the replicas that run, of a finished job the servers that it left running;
-    WORKER counts all replicas of a job that has named tasks instead.
+    WORKER counts all replicas of a job that has named tasks instead. Without names: all that live,
+    and the 100 that ended last (--all: every one).
     """
-    listed = Listing(settings, names, all_namespaces, output)
+    listed = Listing(settings, names, all_namespaces, output, None if older else ENDED_SHOWN)
     if watch:
         listed.watch()
     else:
@@ -42,7 +49,12 @@ def command(
 
 class Listing:
     def __init__(
-        self, settings: Settings, names: tuple[str, ...], every: bool, output: str | None
+        self,
+        settings: Settings,
+        names: tuple[str, ...],
+        every: bool,
+        output: str | None,
+        ended: int | None,
     ) -> None:
         self._settings = settings
         self._names = names
@@ -50,16 +62,30 @@ class Listing:
         self._output = output if output != "wide" else None
         self._wide = output == "wide"
         self._every = every
+        #: How many finished jobs are listed; None: all, as where names are given.
+        self._ended = None if names else ended
 
     def show(self) -> None:
         engine = self._settings.engine()
         if self._names and self._namespace is not None:
             jobs = [engine.get(self._namespace, name) for name in self._names]
         else:
-            jobs = [job for job in engine.list(self._namespace) if self._wanted(job)]
+            listed = engine.list(self._namespace, finished=self._ended and self._ended + 1)
+            jobs = self._newest([job for job in listed if self._wanted(job)])
         if jobs or not self._names:
             self._print(jobs)
         self._check(jobs)
+
+    def _newest(self, jobs: list[Job]) -> list[Job]:
+        """Without the finished ones that are too many, and a word about them."""
+        shown = ended_last(jobs, self._ended)
+        if len(shown) < len(jobs):
+            click.echo(
+                f"Jobs that ended before the last {self._ended} are left out: `regatta get --all` "
+                "lists them, `regatta history` every run.",
+                err=True,
+            )
+        return shown
 
     def _print(self, jobs: list[Job]) -> None:
         if self._output:
@@ -89,6 +115,7 @@ class Listing:
         for update in self._settings.engine().watch(self._namespace, name):
             if isinstance(update, Synced) and widths is None:
                 self._check(first)
+                first = self._newest(first)
                 widths = self._begin(first)
                 shown = {(job.namespace, job.name): self._said(job) for job in first}
             elif isinstance(update, Job) and self._wanted(update):

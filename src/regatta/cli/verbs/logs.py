@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import click
 
-from regatta.cli.job_names import job_argument
+from regatta.cli.job_names import job_argument, meant, uid_option
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -18,7 +18,8 @@ from regatta.engines.base import Gone, JobUpdate, LogBatch, LogLine, LogQuery, L
 
 
 @verb("logs")
-@job_argument()
+@job_argument(required=False)
+@uid_option()
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
 @click.option("--role", metavar="ROLE", help="Only replicas of this role.")
 @click.option("--index", type=click.IntRange(min=0), help="Only the replica with this index.")
@@ -33,7 +34,8 @@ from regatta.engines.base import Gone, JobUpdate, LogBatch, LogLine, LogQuery, L
 @pass_settings
 def command(
     settings: Settings,
-    name: str,
+    name: str | None,
+    uid: str,
     follow: bool,
     role: str | None,
     index: int | None,
@@ -46,12 +48,15 @@ def command(
 ) -> Exit:
     """Print the logs of job NAME, each line after the replica it came from.
 
-    Logs stay until the job is deleted, also those of replicas that were cleaned up. On a cluster
-    a log goes with its pod.
+    Logs stay until the job is deleted or retention takes them, also those of replicas that were
+    cleaned up. On a cluster a log goes with its pod.
     """
+    run = meant(settings, name, uid, "logs")
+    name = run.name if run else str(name)
     if role is not None or index is not None:
-        _check(settings, name, role, index)
+        _check(settings, name, uid, role, index)
     query = LogQuery(
+        uid=uid,
         role=role,
         index=index,
         previous=previous,
@@ -82,10 +87,10 @@ def _stream(
     return engine.logs(settings.namespace, name, query)
 
 
-def _check(settings: Settings, name: str, role: str | None, index: int | None) -> None:
+def _check(settings: Settings, name: str, uid: str, role: str | None, index: int | None) -> None:
     """A replica that never was is an error, not an empty log."""
     engine = settings.engine()
-    job = engine.get(settings.namespace, name)
+    job = engine.get(settings.namespace, name, uid)
     counts = {
         known: spec.replicas for known, spec in job.spec.roles().items() if role in (None, known)
     }
@@ -98,7 +103,7 @@ def _check(settings: Settings, name: str, role: str | None, index: int | None) -
     if index is None or index < max(counts.values()):
         return
     # Scaling down leaves the logs of replicas that are no longer wanted.
-    pods = engine.pods(job.namespace, job.name)
+    pods = engine.pods(job.namespace, job.name, uid)
     if not any(pod.role in counts and pod.index == index for pod in pods):
         there = ", ".join(f"{known} {count}" for known, count in counts.items())
         raise Stop(

@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
 from regatta.cli.show.output import dump, output_option, plain
-from regatta.cli.show.times import age
+from regatta.cli.show.times import age, since, size
+
+if TYPE_CHECKING:
+    from regatta.engines.base import Storage
 
 
 @click.group("server", context_settings=HELP_NAMES, invoke_without_command=True)
@@ -58,19 +62,20 @@ def stop(settings: Settings) -> Exit:
 @output_option("json", "yaml")
 @pass_settings
 def status(settings: Settings, output: str | None) -> Exit:
-    """Show whether the server runs, and where its files are."""
+    """Show whether the server runs, where its files are, and what it keeps."""
     from regatta.api.errors import ServerUnreachable
-    from regatta.client.connect import server_info
+    from regatta.client.connect import connect, server_info
     from regatta.daemon.find import local_files
 
     files = local_files()
     try:
         info = server_info(settings.server, start=False)
+        storage = connect(settings.server, start=False).storage()
     except ServerUnreachable as away:
         print(f"{away}\n  log: {files.log}", file=sys.stderr)
         return Exit.UNREACHABLE
     if output:
-        print(dump(plain(info), output))
+        print(dump({**plain(info), "storage": plain(storage)}, output))
         return Exit.OK
     kept = "restarted when it dies" if info.guarded else "in the foreground"
     print(f"running for {age(time.time() - info.started_at)} at {info.url}")
@@ -79,6 +84,23 @@ def status(settings: Settings, output: str | None) -> Exit:
     print(f"  state:   {info.home}")
     if info.guarded:
         print(f"  log:     {Path(info.home, files.log.name)}")
+    for line in _kept(storage):
+        print(f"  {line}")
     for notice in info.notices:
         click.echo(f"warning: {notice}", err=True)
     return Exit.OK
+
+
+def _kept(storage: Storage) -> list[str]:
+    from regatta.controller.retention import in_words
+
+    if storage.retention is None:  # a cluster's jobs are the cluster's to keep
+        return []
+    ended = f", the first ended {age(since(storage.oldest))} ago" if storage.oldest else ""
+    return [
+        f"jobs:    {storage.live} live, {storage.finished} finished",
+        f"runs:    {storage.runs} on record{ended}",
+        f"logs:    {size(storage.log_bytes)}, of runs that ended {size(storage.ended_log_bytes)}",
+        f"records: {size(storage.database_bytes)}",
+        f"keeps:   of runs that have ended, {in_words(storage.retention)}",
+    ]

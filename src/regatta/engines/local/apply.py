@@ -16,6 +16,9 @@ from regatta.controller.world import Exit
 from regatta.engines.local.store.records import JobRecord, PodRecord
 from regatta.engines.local.store.writes import Transaction
 
+#: Why only the record of a run is left.
+EXPIRED = "deleted with its logs: its time to live was over (ttlSecondsAfterFinished)"
+
 
 def apply_plan(tx: Transaction, record: JobRecord, plan: Plan, now: Instant) -> bool:
     """True when children or status changed, so that the brain should look once more."""
@@ -35,6 +38,7 @@ def apply_plan(tx: Transaction, record: JobRecord, plan: Plan, now: Instant) -> 
     if plan.events:
         tx.trim_events(job.uid)
     if plan.delete_job:
+        tx.note_removed(job.uid, EXPIRED)
         mark_deleting(tx, job, now.wall)
     return bool(
         plan.status is not None

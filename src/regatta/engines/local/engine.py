@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import logging
 import os
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from regatta import __version__
 from regatta.api.job import Job
+from regatta.controller.retention import Retention, in_words
 from regatta.engines.base import (
     Accepted,
     Capacity,
@@ -27,13 +30,19 @@ from regatta.engines.base import (
     LogUpdate,
     PodView,
     Preview,
+    Removal,
+    RunView,
     Shell,
+    Storage,
     Submission,
     Synced,
     Traits,
     WatchUpdate,
 )
+from regatta.engines.local import config_file
 from regatta.engines.local.clock import Clock, SystemClock
+from regatta.engines.local.config_file import read_retention
+from regatta.engines.local.deleting import Deleting
 from regatta.engines.local.home import HeldFolder, Home, lock_home
 from regatta.engines.local.jobs import LocalJobs
 from regatta.engines.local.loop import Loop
@@ -41,8 +50,11 @@ from regatta.engines.local.recovery import jobs_to_look_at, sweep_leftovers
 from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.scheduling.binding import scatter
 from regatta.engines.local.scheduling.machine import Machine, find_machine
+from regatta.engines.local.stock import Stock
 from regatta.engines.local.store.database import Store
 from regatta.engines.logs.searches import search
+
+log = logging.getLogger(__name__)
 
 #: Calls that may block at once. A submit's checks may take a minute, so there are more of them
 #: than cores.
@@ -70,7 +82,11 @@ class LocalEngine:
         machine: Machine | None = None,
         clock: Clock | None = None,
         runtime: Runtime | None = None,
+        retention: Retention | None = None,
     ) -> None:
+        """`retention`: else as `config.yaml` beside the home says."""
+        if retention is None:
+            retention = read_retention(home.path.parent / config_file.NAME)
         self._closed = False
         self._lock = lock_home(home)
         self._folder = HeldFolder(home.path)
@@ -87,10 +103,13 @@ class LocalEngine:
             scatter(tx, str(home.path))
         runtime = Runtime() if runtime is None else runtime
         sweep_leftovers(home, self._store.read, runtime, keep=self._store.is_new)
-        self._loop = Loop(home, self._store, runtime, machine, clock)
+        self._loop = Loop(home, self._store, runtime, machine, clock, retention)
         self._loop.prime(jobs_to_look_at(self._store.read))
         self._loop.start()
         self._jobs = LocalJobs(home, self._store, self._loop, machine, clock)
+        self._deleting = Deleting(home, self._store, self._loop, clock)
+        self._stock = Stock(home, self._store, retention)
+        log.info("of runs that have ended, %s", in_words(retention))
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="door")
 
     async def close(self) -> None:
@@ -128,17 +147,34 @@ class LocalEngine:
     ) -> Preview:
         return await self._call(self._jobs.preview, submission, shell or HERE)
 
-    async def get(self, namespace: str, name: str) -> Job:
-        return await self._call(self._jobs.get, namespace, name)
+    async def get(self, namespace: str, name: str, uid: str = "") -> Job:
+        return await self._call(self._jobs.get, namespace, name, uid)
 
-    async def list(self, namespace: str | None = None) -> list[Job]:
-        return await self._call(self._jobs.list, namespace)
+    async def list(
+        self, namespace: str | None = None, *, finished: int | None = None
+    ) -> builtins.list[Job]:
+        return await self._call(self._jobs.list, namespace, finished=finished)
+
+    async def history(
+        self,
+        namespace: str | None = None,
+        name: str | None = None,
+        *,
+        uid: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[RunView]:
+        return await self._call(self._jobs.history, namespace, name, uid, limit)
 
     async def stop(self, namespace: str, name: str) -> Job:
         return await self._call(self._jobs.stop, namespace, name)
 
     async def delete(self, namespace: str, name: str) -> None:
-        await self._call(self._jobs.delete, namespace, name)
+        await self._call(self._deleting.delete, namespace, name)
+
+    async def delete_many(
+        self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
+    ) -> Removal:
+        return await self._call(self._deleting.delete_many, namespace, live, ended_before)
 
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         return await self._call(self._jobs.scale, namespace, name, role, replicas)
@@ -151,13 +187,16 @@ class LocalEngine:
 
     # What happened to them
 
-    async def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
-        return await self._call(self._jobs.pods, namespace, name)
+    async def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]:
+        return await self._call(self._jobs.pods, namespace, name, uid)
 
     async def events(
-        self, namespace: str | None, name: str | None, after: int = 0
+        self, namespace: str | None, name: str | None, after: int = 0, uid: str = ""
     ) -> builtins.list[EventView]:
-        return await self._call(self._jobs.events, namespace, name, after)
+        return await self._call(self._jobs.events, namespace, name, after, uid)
+
+    async def storage(self) -> Storage:
+        return await self._call(self._stock.take)
 
     async def capacity(self, namespace: str | None = None) -> Capacity:
         return await self._call(self._jobs.capacity, namespace)
@@ -199,7 +238,7 @@ class LocalEngine:
                     # Before the lines are read: nothing is written after the end.
                     version = feed.version
                     ended = await self._call(log.look)
-                    job = await self._call(self._jobs.followed, log.uid, name)
+                    job = await self._call(self._jobs.followed, log.uid, by_name=not query.uid)
                     if status and job is not None and job != told:
                         told = job
                         yield job
@@ -210,7 +249,7 @@ class LocalEngine:
                     yield batch
                 if not ended:
                     await feed.moved(version, pause)
-            job = await self._call(self._jobs.followed, log.uid, name)
+            job = await self._call(self._jobs.followed, log.uid, by_name=not query.uid)
             if job is None:
                 yield Gone(namespace, name)
             elif status:

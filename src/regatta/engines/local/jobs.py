@@ -9,9 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from regatta.api.errors import DiskFull, NotPossible
+from regatta.api.errors import NotPossible
 from regatta.api.job import Job
-from regatta.controller.changes import no_such_job, replaced, scaled, stopped, suspended
+from regatta.controller.changes import (
+    no_such_job,
+    no_such_run,
+    only_its_record,
+    replaced,
+    scaled,
+    stopped,
+    suspended,
+)
 from regatta.controller.plan import Event
 from regatta.engines.base import (
     Accepted,
@@ -22,16 +30,16 @@ from regatta.engines.base import (
     PodView,
     Preview,
     ReplicaUse,
+    RunView,
     Shell,
     Submission,
 )
-from regatta.engines.local.apply import delete_pod, mark_deleting, stop_pod
+from regatta.engines.local.apply import stop_pod
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.logs.job_logs import JobLog
 from regatta.engines.local.loop import Loop
 from regatta.engines.local.replicas.meter import Measured, Meter
-from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runspec import run_folder
 from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places
 from regatta.engines.local.scheduling.ledger import places_needed
@@ -42,9 +50,6 @@ from regatta.engines.local.store.records import JobRecord, PodRecord, Reservatio
 from regatta.engines.local.store.writes import Transaction
 from regatta.engines.local.submit import prepare
 from regatta.engines.local.views import node_view, pod_view, replica_use
-
-#: Replaced jobs of one name whose logs are kept.
-HISTORY = 5
 
 
 class LocalJobs:
@@ -123,40 +128,47 @@ class LocalJobs:
             # Servers that ran on: under a name that is another job's, nobody could end them.
             for pod in tx.pods(old.uid):
                 stop_pod(tx, pod, self._clock.now().wall)
-        tx.supersede(old.uid)
-        for uid in tx.history(job.namespace, job.name)[HISTORY:]:
-            stale = tx.job(uid)
-            if stale is not None:
-                mark_deleting(tx, stale.job, self._clock.now().wall)
-                self._loop.look_at(uid)
+        tx.supersede(old.uid, by=job.uid)
         return old.uid
 
     # Reading
 
-    def get(self, namespace: str, name: str) -> Job:
-        return self._shown(self._find(self._store.read, namespace, name))
+    def get(self, namespace: str, name: str, uid: str = "") -> Job:
+        return self._shown(self._find(self._store.read, namespace, name, uid))
 
     def find(self, namespace: str, name: str) -> Job | None:
         record = self._store.read.job_named(namespace, name)
         return self._shown(record) if record is not None else None
 
-    def followed(self, uid: str, asked_as: str) -> Job | None:
+    def followed(self, uid: str, *, by_name: bool) -> Job | None:
         """The job that somebody follows; None once it is gone, or another has its name."""
         record = self._store.read.job(uid)
-        if record is None or (record.superseded and asked_as != uid):
+        if record is None or (record.superseded and by_name):
             return None
         return self._shown(record)
 
-    def list(self, namespace: str | None, name: str | None = None) -> builtins.list[Job]:
+    def list(
+        self, namespace: str | None, name: str | None = None, *, finished: int | None = None
+    ) -> builtins.list[Job]:
         if namespace is not None and name is not None:
             job = self.find(namespace, name)
             return [job] if job is not None else []
-        jobs = [self._shown(record) for record in self._store.read.jobs(namespace)]
+        jobs = map(self._loop.notices.on_job, self._store.read.jobs(namespace, finished))
         return [job for job in jobs if name in (None, job.name)]
 
-    def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
+    def history(
+        self, namespace: str | None, name: str | None, uid: str, limit: int | None
+    ) -> builtins.list[RunView]:
+        if not uid:
+            return self._store.read.runs(namespace, name, limit)
+        run = self._store.read.run(uid)
+        if run is None or namespace not in (None, run.namespace) or name not in (None, run.name):
+            raise no_such_run(uid, namespace)
+        return [run]
+
+    def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]:
         read = self._store.read
-        record = self._find(read, namespace, name)
+        record = self._find(read, namespace, name, uid)
         pods = read.all_pods(record.uid)
         if not any(pod.alive for pod in pods):
             return [pod_view(record, pod, None, None) for pod in pods]
@@ -197,15 +209,21 @@ class LocalJobs:
         return run_folder(self._home.pod(pod.job_uid, pod.uid), pod.run)
 
     def events(
-        self, namespace: str | None, name: str | None, after: int = 0, *, of_any: bool = False
+        self,
+        namespace: str | None,
+        name: str | None,
+        after: int = 0,
+        uid: str = "",
+        *,
+        of_any: bool = False,
     ) -> builtins.list[EventView]:
         """`of_any`: also of a job that is no more, or not yet there."""
         if not of_any and namespace is not None and name is not None:
-            self._find(self._store.read, namespace, name)
-        return self._store.read.events(namespace, name, after)
+            self._find(self._store.read, namespace, name, uid)
+        return self._store.read.events(namespace, name, after, uid=uid)
 
     def open_log(self, namespace: str, name: str, query: LogQuery, *, follow: bool) -> JobLog:
-        record = self._find(self._store.read, namespace, name)
+        record = self._find(self._store.read, namespace, name, query.uid)
         return JobLog(self._home, self._store, record, query, follow=follow)
 
     def news(self, uids: set[str], known: dict[str, tuple[str, str]]) -> builtins.list[Job | Gone]:
@@ -239,42 +257,6 @@ class LocalJobs:
 
         return self._change(namespace, name, change)
 
-    def delete(self, namespace: str, name: str) -> None:
-        """With its records and logs, and those of jobs it replaced; what runs is ended first."""
-        try:
-            uids = self._mark_deleting(namespace, name)
-        except DiskFull:
-            self._store.reserve.spend()
-            uids = self._make_room_and_mark_deleting(namespace, name)
-        self._loop.look_at(*uids)
-        self._wait_until_gone(uids[0])
-
-    def _make_room_and_mark_deleting(self, namespace: str, name: str) -> builtins.list[str]:
-        """Where not even the reserve was enough, the logs of a job that has ended make the room."""
-        try:
-            return self._mark_deleting(namespace, name)
-        except DiskFull:
-            record = self._find(self._store.read, namespace, name)
-            if self._store.read.has_live_pods(record.uid) or not record.job.finished:
-                raise
-            remove_tree(self._home.job(record.uid))
-            return self._mark_deleting(namespace, name)
-
-    def _mark_deleting(self, namespace: str, name: str) -> builtins.list[str]:
-        now = self._clock.now().wall
-        with self._store.write() as tx:
-            record = self._find(tx, namespace, name)
-            older = [] if record.superseded else tx.history(namespace, record.job.name)
-            uids = [record.uid, *older]
-            for uid in uids:
-                doomed = tx.job(uid)
-                if doomed is None:
-                    continue
-                mark_deleting(tx, doomed.job, now)
-                for pod in tx.pods(uid):
-                    delete_pod(tx, pod, now)
-        return uids
-
     def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         def change(tx: Transaction, record: JobRecord) -> None:
             job = scaled(record.job, role, replicas)
@@ -304,22 +286,19 @@ class LocalJobs:
         assert after is not None
         return after.job
 
-    def _wait_until_gone(self, uid: str, timeout: float = 2.0) -> None:
-        """A list right after a delete no longer shows it, unless its processes are slow to end."""
-        feed = self._store.feed
-        deadline = self._clock.monotonic() + timeout
-        while (left := deadline - self._clock.monotonic()) > 0:
-            version = feed.version
-            record = self._store.read.job(uid)
-            if record is None or self._store.read.has_live_pods(uid):
-                return
-            feed.wait(version, left)
-
-    def _find(self, read: Queries, namespace: str, name: str) -> JobRecord:
-        record = read.job_named(namespace, name)
-        if record is None:
-            raise no_such_job(namespace, name)
-        return record
+    def _find(self, read: Queries, namespace: str, name: str, uid: str = "") -> JobRecord:
+        """Whoever has the name; or that run of it, which must still be whole."""
+        if not uid:
+            record = read.job_named(namespace, name)
+            if record is None:
+                raise no_such_job(namespace, name)
+            return record
+        record, run = read.job(uid), read.run(uid)
+        if record is not None and (record.job.namespace, record.job.name) == (namespace, name):
+            return record
+        if run is not None and (run.namespace, run.name) == (namespace, name):
+            raise only_its_record(run.uid, run.removed)
+        raise no_such_run(uid, namespace)
 
 
 def _write(tx: Transaction, job: Job, changed: Job) -> None:

@@ -20,11 +20,13 @@ from regatta.controller.observe import size_wanted
 from regatta.controller.plan import Event, Instant
 from regatta.controller.policies.attempts import may_move
 from regatta.controller.reconcile import reconcile
+from regatta.controller.retention import Retention
 from regatta.controller.world import Exit, PodPhase
 from regatta.engines.local.apply import apply_plan, delete_pod
 from regatta.engines.local.children import children
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
+from regatta.engines.local.housekeeping import Housekeeping
 from regatta.engines.local.notices import Notices
 from regatta.engines.local.recovery import jobs_to_look_at
 from regatta.engines.local.replicas.gather import build_pod_run
@@ -66,8 +68,15 @@ DISRUPTIONS = {"PortTaken": "a port was taken by somebody else", "GpuTaken": "a 
 
 class Loop:
     def __init__(
-        self, home: Home, store: Store, runtime: Runtime, machine: Machine, clock: Clock
+        self,
+        home: Home,
+        store: Store,
+        runtime: Runtime,
+        machine: Machine,
+        clock: Clock,
+        retention: Retention,
     ) -> None:
+        self._housekeeping = Housekeeping(home, store, retention, clock)
         self._home, self._store, self._machine, self._clock = home, store, machine, clock
         self.ledger = Ledger()
         self.notices = Notices(home.path, store)
@@ -127,10 +136,16 @@ class Loop:
                 return
             try:
                 self.turn()
+                self._keep_house()
             except Exception:
                 # A mistake of ours: the jobs of others must go on after it.
                 log.exception("a turn failed; looking at everything again in %s s", RETRY)
                 self._start_over(RETRY)
+
+    def _keep_house(self) -> None:
+        """When nothing else is to be done."""
+        if not self._dirty and self._clock.monotonic() >= self._housekeeping.due:
+            self.look_at(*self._housekeeping.step())
 
     def _start_over(self, pause: float) -> None:
         self._processes.wait(pause)
@@ -144,7 +159,7 @@ class Loop:
         if self._dirty:
             return 0.0
         now = self._clock.monotonic()
-        due = [now + LONGEST_SLEEP]
+        due = [now + LONGEST_SLEEP, self._housekeeping.due]
         if self._processes.any_starting:
             due.append(now + STARTING_LOOK)
         if len(self._processes):
@@ -274,6 +289,7 @@ class Loop:
         if record.job.finished and not entry.live:
             tx.drop_reservation(uid)
             self._heartbeats.forget(uid)
+            self._housekeeping.something_ended()
         self._note_todo(pods)
         if record.job.deleting:
             self._remove_when_empty(tx, record, pods, now)

@@ -8,6 +8,7 @@ agree. Here only the leftovers that no row knows of are ended.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from pathlib import Path
 
@@ -42,8 +43,10 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool =
     """End and remove what belongs to jobs of this home that were removed from the store. `keep`:
     somebody took the store itself away; then the logs of its jobs are put aside."""
     remove_abandoned()
-    known = set(read.job_uids())
-    strangers = [folder for folder in _folders(home.path / "jobs") if folder.name not in known]
+    known = read.job_uids()
+    jobs = home.path / "jobs"
+    # Names first: there are thousands of folders that need no look.
+    strangers = [jobs / name for name in os.listdir(jobs) if name not in known]
     for folder in strangers:
         for pod in _folders(folder / "pods"):
             for run in _folders(pod / "runs"):

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from regatta.api.job import Job, document
-from regatta.engines.base import Accepted, Engine, PodView, Preview
+from regatta.engines.base import Accepted, Engine, PodView, Preview, Removal, RunView
 from regatta.server.responses import answer, answer_job, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
 from regatta.server.schemas import NOTHING, answers, items_of, of
 
-JOB = "/namespaces/{namespace}/jobs/{name}"
+JOBS = "/namespaces/{namespace}/jobs"
+JOB = JOBS + "/{name}"
+
+#: Of jobs and runs.
+MOST = 10**9
+Number = Annotated[int | None, Query(ge=0, le=MOST)]
 ONE = answers({200: of(Job)})
 
 
@@ -21,8 +27,21 @@ def job_routes(engine: Engine) -> APIRouter:
     routes = APIRouter(tags=["jobs"])
 
     @routes.get("/jobs", responses=answers({200: items_of(Job)}))
-    async def list_jobs(namespace: str | None = None) -> Response:
-        return items(await engine.list(namespace))
+    async def list_jobs(namespace: str | None = None, finished: Number = None) -> Response:
+        """In order of submission. `finished`: of those that have ended only so many, the ones that
+        ended last."""
+        return items(await engine.list(namespace, finished=finished))
+
+    @routes.get("/runs", responses=answers({200: items_of(RunView)}))
+    async def runs(
+        namespace: str | None = None,
+        name: str | None = None,
+        uid: str = "",
+        limit: Number = None,
+    ) -> Response:
+        """Runs on record, the last submitted first: also those that were replaced, or deleted when
+        their time to live was over."""
+        return items(await engine.history(namespace, name, uid=uid, limit=limit))
 
     @routes.post("/jobs", status_code=201, responses=answers({201: of(Accepted), 200: of(Preview)}))
     async def submit(
@@ -41,13 +60,22 @@ def job_routes(engine: Engine) -> APIRouter:
         return answer({"job": document(preview.job), **shown})
 
     @routes.get(JOB, responses=ONE)
-    async def get(namespace: str, name: str) -> Response:
-        return answer_job(await engine.get(namespace, name))
+    async def get(namespace: str, name: str, uid: str = "") -> Response:
+        """`uid`: that run of the job, whoever has its name now."""
+        return answer_job(await engine.get(namespace, name, uid))
 
     @routes.delete(JOB, responses=answers({200: NOTHING}))
     async def delete(namespace: str, name: str) -> Response:
         await engine.delete(namespace, name)
         return answer({})
+
+    @routes.delete(JOBS, responses=answers({200: of(Removal)}))
+    async def delete_many(
+        namespace: str, live: bool = False, endedBefore: AwareDatetime | None = None
+    ) -> Response:
+        """Finished jobs and every run that ended (`endedBefore`: before a time); with `live` every
+        job. Some hundreds a request: send it again until `left` is 0."""
+        return answer(await engine.delete_many(namespace, live=live, ended_before=endedBefore))
 
     @routes.post(JOB + "/stop", responses=ONE)
     async def stop(namespace: str, name: str) -> Response:
@@ -66,7 +94,7 @@ def job_routes(engine: Engine) -> APIRouter:
         return answer_job(await engine.resume(namespace, name))
 
     @routes.get(JOB + "/pods", responses=answers({200: items_of(PodView)}))
-    async def pods(namespace: str, name: str) -> Response:
-        return items(await engine.pods(namespace, name))
+    async def pods(namespace: str, name: str, uid: str = "") -> Response:
+        return items(await engine.pods(namespace, name, uid))
 
     return routes

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from regatta.daemon.about import ServerInfo
-from regatta.engines.base import Capacity, Engine
+from regatta.engines.base import Capacity, Engine, Storage
 from regatta.server.responses import answer
 from regatta.server.schemas import NOTHING, answers, of
 
@@ -23,6 +23,11 @@ def server_routes(
     @routes.get("/capacity", responses=answers({200: of(Capacity)}))
     async def capacity(namespace: str | None = None) -> Response:
         return answer(await engine.capacity(namespace))
+
+    @routes.get("/storage", responses=answers({200: of(Storage)}))
+    async def storage() -> Response:
+        """What is kept of jobs and runs, how much room it takes, and the bounds that hold."""
+        return answer(await engine.storage())
 
     @routes.get("/server", responses=answers({200: of(ServerInfo)}))
     async def server() -> Response:

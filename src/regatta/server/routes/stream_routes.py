@@ -38,6 +38,7 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
     async def events(
         namespace: str | None = None,
         job: str | None = None,
+        uid: str = "",
         after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
         follow: bool = False,
         last_event_id: LastEventId = None,
@@ -46,13 +47,14 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
         if last_event_id is not None:
             after = _event_id(last_event_id)
         if not follow:
-            return items(await engine.events(namespace, job, after))
+            return items(await engine.events(namespace, job, after, uid))
         return await sse.stream(engine.follow_events(namespace, job, after), leaving)
 
     @routes.get(JOB + "/logs", response_class=EventStream, responses=answers({}, streams=True))
     async def logs(
         namespace: str,
         name: str,
+        uid: str = "",
         role: str | None = None,
         index: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         previous: bool = False,
@@ -67,6 +69,7 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
         `status` also `job` whenever it changed, and `end` when nothing more can come."""
         after = decode_position(last_event_id or "")
         query = LogQuery(
+            uid=uid,
             role=role,
             index=index,
             previous=previous,

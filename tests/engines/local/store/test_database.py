@@ -125,11 +125,11 @@ def test_a_name_is_taken_until_its_job_is_superseded(store: Store) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         add(store, a_stored_job("u2"))
     with store.write() as tx:
-        tx.supersede("u1")
+        tx.supersede("u1", by="u2")
     add(store, a_stored_job("u2"))
     assert [record.uid for record in store.read.jobs()] == ["u2"]
-    assert store.read.history("default", "demo") == ["u1"]
-    old = store.read.job_named("default", "u1")
+    assert store.read.replaced("default", "demo") == ["u1"]
+    old = store.read.job("u1")
     assert old is not None
     assert old.superseded
 

@@ -27,7 +27,10 @@ from regatta.engines.base import (
     Lost,
     PodView,
     Preview,
+    Removal,
+    RunView,
     Shell,
+    Storage,
     Submission,
     Traits,
     WatchUpdate,
@@ -42,7 +45,14 @@ from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.cache.shared import SharedInformers
 from regatta.engines.kubernetes.engine import capacity, events, patches, watch
 from regatta.engines.kubernetes.engine.followed import FollowedPods
-from regatta.engines.kubernetes.engine.jobs import find_document, get_document, get_job, read_job
+from regatta.engines.kubernetes.engine.jobs import (
+    find_document,
+    get_document,
+    get_job,
+    no_such_run_here,
+    read_job,
+    run_view,
+)
 from regatta.engines.kubernetes.engine.logs import job_logs
 from regatta.engines.kubernetes.engine.logs.follower import Follower
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
@@ -51,6 +61,7 @@ from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
+from regatta.engines.listing import ended_last
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.
@@ -173,14 +184,37 @@ class KubernetesEngine:
         return paper.preview(loaded, Instant(datetime.now(UTC), 0.0))
 
     @_call
-    async def get(self, namespace: str, name: str) -> Job:
-        return with_note(await get_job(self._client, namespace, name), datetime.now(UTC))
+    async def get(self, namespace: str, name: str, uid: str = "") -> Job:
+        return with_note(await get_job(self._client, namespace, name, uid), datetime.now(UTC))
 
     @_call
-    async def list(self, namespace: str | None = None) -> builtins.list[Job]:
+    async def list(
+        self, namespace: str | None = None, *, finished: int | None = None
+    ) -> builtins.list[Job]:
+        return ended_last(await self._list(namespace), finished)
+
+    async def _list(self, namespace: str | None) -> builtins.list[Job]:
         found = await self._client.list(PADDLE_JOBS, JobDocument, namespace=namespace or "")
         now = datetime.now(UTC)
         return watch.oldest_first([with_note(read_job(document), now) for document in found.items])
+
+    @_call
+    async def history(
+        self,
+        namespace: str | None = None,
+        name: str | None = None,
+        *,
+        uid: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[RunView]:
+        """The jobs that are there: a cluster keeps no record of others."""
+        jobs = [job for job in await self._list(namespace) if name in (None, job.name)]
+        if not uid:
+            return [run_view(job) for job in reversed(jobs)][:limit]
+        found = [run_view(job) for job in jobs if job.uid == uid]
+        if not found:
+            raise no_such_run_here(uid)
+        return found
 
     @_call
     async def stop(self, namespace: str, name: str) -> Job:
@@ -189,6 +223,22 @@ class KubernetesEngine:
     @_call
     async def delete(self, namespace: str, name: str) -> None:
         self._followed.forget(await patches.delete(self._client, namespace, name))
+
+    @_call
+    async def delete_many(
+        self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
+    ) -> Removal:
+        def goes(job: Job) -> bool:
+            if not job.finished:
+                return live
+            ended = job.status.completion_time
+            return ended_before is None or (ended is not None and ended < ended_before)
+
+        doomed = [job for job in await self._list(namespace) if goes(job) and not job.deleting]
+        removal = await patches.delete_many(self._client, doomed)
+        for job in doomed:
+            self._followed.forget(job)
+        return removal
 
     @_call
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
@@ -205,8 +255,8 @@ class KubernetesEngine:
     # What happened to them
 
     @_call
-    async def pods(self, namespace: str, name: str) -> builtins.list[PodView]:
-        job = await get_job(self._client, namespace, name)
+    async def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]:
+        job = await get_job(self._client, namespace, name, uid)
         present = await list_pods(self._client, job)
         there = {pod.metadata.uid for pod in present}
         views = [
@@ -221,13 +271,13 @@ class KubernetesEngine:
 
     @_call
     async def events(
-        self, namespace: str | None, name: str | None, after: int = 0
+        self, namespace: str | None, name: str | None, after: int = 0, uid: str = ""
     ) -> builtins.list[EventView]:
         """Of one job and its pods, or of all jobs."""
         story = None
         kinds = [events.ABOUT_JOBS]
         if namespace is not None and name is not None:
-            story = events.Story(await get_job(self._client, namespace, name))
+            story = events.Story(await get_job(self._client, namespace, name, uid))
             kinds.append(events.ABOUT_PODS)
         found: builtins.list[EventView | None] = []
         for kind in kinds:
@@ -244,13 +294,16 @@ class KubernetesEngine:
     async def capacity(self, namespace: str | None = None) -> Capacity:
         return await capacity.look(self._client, namespace, self._namespace)
 
+    async def storage(self) -> Storage:
+        return Storage()
+
     # Streams
 
     @_stream
     async def logs(
         self, namespace: str, name: str, query: LogQuery
     ) -> AsyncGenerator[LogUpdate, None]:
-        job = await get_job(self._client, namespace, name)
+        job = await get_job(self._client, namespace, name, query.uid)
         async with aclosing(job_logs.read_logs(self._client, job, query)) as updates:
             async for update in updates:
                 yield update
@@ -259,7 +312,7 @@ class KubernetesEngine:
     async def follow(
         self, namespace: str, name: str, query: LogQuery, *, status: bool = True
     ) -> AsyncGenerator[JobUpdate, None]:
-        found = await get_document(self._client, namespace, name)
+        found = await get_document(self._client, namespace, name, query.uid)
         follower = Follower(
             self._client,
             self._subscriptions,

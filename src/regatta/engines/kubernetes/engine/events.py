@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
 from regatta.api.job import KIND, Job
 from regatta.engines.base import EventView
 from regatta.engines.kubernetes.api.models import Metadata, TargetRef
+from regatta.engines.listing import LONG_AGO
 
 ABOUT_JOBS = f"involvedObject.kind={KIND}"
 ABOUT_PODS = "involvedObject.kind=Pod"
-
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
@@ -32,7 +31,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def at(self) -> datetime:
         known = (self.last_timestamp, self.event_time, self.first_timestamp)
-        return next(filter(None, known), None) or self.metadata.creation_timestamp or _LONG_AGO
+        return next(filter(None, known), None) or self.metadata.creation_timestamp or LONG_AGO
 
 
 class Story:
@@ -42,7 +41,7 @@ class Story:
         self._job = job
         roles = "|".join(map(re.escape, job.spec.roles())) or "-"
         self._replica = re.compile(rf"{re.escape(job.name)}-(?P<replica>(?:{roles})-\d+)")
-        self._begin = (job.metadata.creation_timestamp or _LONG_AGO).replace(microsecond=0)
+        self._begin = (job.metadata.creation_timestamp or LONG_AGO).replace(microsecond=0)
 
     def view(self, event: Event) -> EventView | None:
         about = event.involved_object

@@ -12,9 +12,11 @@ from typing import Any
 
 import msgspec
 
+from regatta.api.errors import JobNotFound
 from regatta.api.job import Job
 from regatta.api.stored import read_what_fits
 from regatta.controller.changes import no_such_job
+from regatta.engines.base import RunView
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS
@@ -31,15 +33,40 @@ def read_job(found: JobDocument | bytes) -> Job:
     )
 
 
-async def get_job(client: KubeClient, namespace: str, name: str) -> Job:
-    return read_job(await get_document(client, namespace, name))
+def run_view(job: Job) -> RunView:
+    status = job.status
+    return RunView(
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        mode=status.mode or job.spec.mode.value,
+        phase=status.phase.value if status.phase else "Pending",
+        reason=status.reason,
+        message=status.message,
+        created_at=job.metadata.creation_timestamp,
+        started_at=status.start_time,
+        ended_at=status.completion_time if job.finished else None,
+    )
 
 
-async def get_document(client: KubeClient, namespace: str, name: str) -> JobDocument:
+async def get_job(client: KubeClient, namespace: str, name: str, uid: str = "") -> Job:
+    return read_job(await get_document(client, namespace, name, uid))
+
+
+async def get_document(client: KubeClient, namespace: str, name: str, uid: str = "") -> JobDocument:
     found = await find_document(client, namespace, name)
+    if uid and (found is None or found.metadata.uid != uid):
+        raise no_such_run_here(uid)
     if found is None:
         raise no_such_job(namespace, name)
     return found
+
+
+def no_such_run_here(uid: str) -> JobNotFound:
+    return JobNotFound(
+        f"no job there has the UID {uid}: it was deleted or replaced, and a cluster keeps no "
+        "record of such jobs. `regatta history -A` lists the jobs that are there."
+    )
 
 
 async def find_job(client: KubeClient, namespace: str, name: str) -> Job | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
 from regatta.api.job import Job, Mode
 from regatta.controller.changes import scaled, stopped, suspended
 from regatta.controller.world import PodPhase
+from regatta.engines.base import Removal
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
 from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, PODS
@@ -18,6 +20,9 @@ from regatta.engines.kubernetes.objects.annotations import STOPPED
 
 #: A list right after a delete no longer shows it, unless something holds it.
 GONE_SECONDS = 2.0
+#: Jobs that one call deletes, and requests for it that are under way at once.
+AT_ONCE = 500
+SIDE_BY_SIDE = 16
 
 
 async def stop(client: KubeClient, namespace: str, name: str) -> Job:
@@ -46,15 +51,32 @@ async def stop(client: KubeClient, namespace: str, name: str) -> Job:
 async def delete(client: KubeClient, namespace: str, name: str) -> Job:
     """The job that was."""
     job = await get_job(client, namespace, name)
+    await _ask_to_delete(client, job)
+    await until_gone(client, job, GONE_SECONDS)
+    return job
+
+
+async def delete_many(client: KubeClient, jobs: list[Job]) -> Removal:
+    """Some of these. They go a moment later, which is not waited for here."""
+    batch = jobs[:AT_ONCE]
+    turns = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def delete_one(job: Job) -> None:
+        async with turns:
+            await _ask_to_delete(client, job)
+
+    await asyncio.gather(*map(delete_one, batch))
+    return Removal(ending={job.name: job.uid for job in batch}, left=len(jobs) - len(batch))
+
+
+async def _ask_to_delete(client: KubeClient, job: Job) -> None:
     try:
         await client.delete(
-            PADDLE_JOBS, name, namespace=namespace, uid=job.uid, propagation="Background"
+            PADDLE_JOBS, job.name, namespace=job.namespace, uid=job.uid, propagation="Background"
         )
     except ApiError as refused:
         if not refused.not_found:
             raise
-    await until_gone(client, job, GONE_SECONDS)
-    return job
 
 
 async def scale(client: KubeClient, namespace: str, name: str, role: str, replicas: int) -> Job:

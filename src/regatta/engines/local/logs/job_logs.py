@@ -33,6 +33,9 @@ class JobLog:
         check_role(record.job, query)
         pods = _chosen(store.read, record.uid, query)
         wanted, self.remark = _without_the_scaled_away(record.job, pods, query)
+        run = store.read.run(record.uid)
+        if run is not None and run.removed:
+            self.remark = Remark(run.removed)
         if query.previous:
             wanted, query = _previous(wanted, query)
         first = _resumed(pods, query) if query.after else _first(wanted, query, follow=follow)

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from regatta.api.job import Job, JobStatus, decode_job
+from regatta.api.job import Job, decode_job
 from regatta.controller.world import PodPhase
 from regatta.engines.base import EventView
 from regatta.engines.local.store.records import Context, JobRecord, PodRecord, Reservation
+from regatta.engines.local.store.run_queries import RunQueries, decode_status
 
-decode_status = msgspec.json.Decoder(JobStatus).decode
 decode_context = msgspec.json.Decoder(Context).decode
 decode_shape = msgspec.json.Decoder(dict[str, int]).decode
 decode_gpus = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -21,17 +21,7 @@ decode_data = msgspec.json.Decoder(dict[str, str]).decode
 decode_manifest = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Queries:
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def _rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
-        return self._connection.execute(sql, values).fetchall()
-
-    def _row(self, sql: str, *values: object) -> sqlite3.Row | None:
-        row: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
-        return row
-
+class Queries(RunQueries):
     # Jobs
 
     def job(self, uid: str) -> JobRecord | None:
@@ -39,43 +29,54 @@ class Queries:
         return _job_record(row) if row else None
 
     def job_named(self, namespace: str, name: str) -> JobRecord | None:
-        """The present job of that name; a uid in place of the name finds a replaced one too."""
+        """The job that has that name now."""
         row = self._row(
             "SELECT * FROM jobs WHERE namespace = ? AND name = ? AND superseded = 0",
             namespace,
             name,
-        ) or self._row("SELECT * FROM jobs WHERE uid = ? AND namespace = ?", name, namespace)
+        )
         return _job_record(row) if row else None
 
-    def jobs(self, namespace: str | None = None) -> list[JobRecord]:
-        """Present jobs, oldest first."""
+    def jobs(self, namespace: str | None = None, finished: int | None = None) -> list[Job]:
+        """Jobs that have a name, in order of submission; of the finished ones at most so many,
+        those that ended last."""
+        # Left to itself, SQLite would read every finished job rather than sort a few.
+        where, named, index = "1", [], "jobs_ended"
+        if namespace is not None:
+            where, named, index = "namespace = ?", [namespace], "jobs_ended_in"
+        live = self._rows(
+            "SELECT queued, document, status FROM jobs INDEXED BY jobs_live "
+            f"WHERE finished = 0 AND superseded = 0 AND {where}",
+            *named,
+        )
+        ended = self._rows(
+            f"SELECT queued, document, status FROM jobs INDEXED BY {index} "
+            f"WHERE finished = 1 AND superseded = 0 AND {where} ORDER BY ended_at DESC LIMIT ?",
+            *named,
+            -1 if finished is None else finished,
+        )
+        rows = sorted(live + ended, key=lambda row: int(row["queued"]))
+        return [compose(row["document"], row["status"]) for row in rows]
+
+    def unfinished(self, namespace: str | None = None) -> list[JobRecord]:
+        """Jobs the scheduler and the brain still have work with, replaced ones included."""
         rows = self._rows(
-            "SELECT * FROM jobs WHERE superseded = 0 AND (?1 IS NULL OR namespace = ?1) "
+            "SELECT * FROM jobs WHERE finished = 0 AND (?1 IS NULL OR namespace = ?1) "
             "ORDER BY queued",
             namespace,
         )
         return [_job_record(row) for row in rows]
 
-    def unfinished(self) -> list[JobRecord]:
-        """Jobs the scheduler and the brain still have work with, replaced ones included."""
-        return [
-            _job_record(row)
-            for row in self._rows("SELECT * FROM jobs WHERE finished = 0 ORDER BY queued")
-        ]
-
     def finished_with_timer(self) -> list[str]:
         """Finished jobs that have a time to live."""
-        rows = self._rows(
-            "SELECT uid FROM jobs WHERE finished = 1 AND json_extract("
-            "CAST(document AS TEXT), '$.spec.runPolicy.ttlSecondsAfterFinished') IS NOT NULL"
-        )
+        rows = self._rows("SELECT uid FROM jobs WHERE finished = 1 AND expires = 1")
         return [row["uid"] for row in rows]
 
-    def job_uids(self) -> list[str]:
-        return [row["uid"] for row in self._rows("SELECT uid FROM jobs ORDER BY queued")]
+    def job_uids(self) -> set[str]:
+        return {row["uid"] for row in self._rows("SELECT uid FROM jobs")}
 
-    def history(self, namespace: str, name: str) -> list[str]:
-        """Uids of replaced jobs of that name, newest first."""
+    def replaced(self, namespace: str, name: str) -> list[str]:
+        """Uids of jobs that had that name and are still whole, newest first."""
         return [
             row["uid"]
             for row in self._rows(
@@ -106,7 +107,10 @@ class Queries:
         return self._pods("job_uid = ?", job_uid)
 
     def pods_not_over(self) -> list[PodRecord]:
-        return self._pods("finished_at IS NULL")
+        rows = self._rows(
+            "SELECT * FROM pods INDEXED BY pods_alive WHERE finished_at IS NULL ORDER BY rowid"
+        )
+        return [_pod_record(row) for row in rows]
 
     def has_live_pods(self, job_uid: str) -> bool:
         sql = "SELECT 1 FROM pods WHERE job_uid = ? AND finished_at IS NULL AND run > 0 LIMIT 1"
@@ -141,40 +145,45 @@ class Queries:
     def places_of_live_pods(self) -> list[tuple[str, int]]:
         """Address and first port of every pod that is bound and not over."""
         rows = self._rows(
-            "SELECT address, port_base FROM pods WHERE bound = 1 AND finished_at IS NULL"
+            "SELECT address, port_base FROM pods INDEXED BY pods_alive "
+            "WHERE bound = 1 AND finished_at IS NULL"
         )
         return [(row["address"], row["port_base"]) for row in rows]
 
     def events(
-        self, namespace: str | None, name: str | None, after: int = 0, limit: int = 10_000
+        self,
+        namespace: str | None,
+        name: str | None,
+        after: int = 0,
+        *,
+        uid: str = "",
+        limit: int = 10_000,
     ) -> list[EventView]:
         """In order. Where there are more: the newest, or with `after` those that follow it."""
-        newest = not after
+        if not uid and namespace is not None and name is not None:
+            row = self._row(
+                "SELECT uid FROM jobs WHERE namespace = ? AND name = ? AND superseded = 0",
+                namespace,
+                name,
+            )
+            uid = row["uid"] if row else "-"
+        where: str = "e.job_uid = ?"
+        values: list[str | None] = [uid]
+        if not uid:
+            where = "(e.job_uid IS NULL AND ?2 IS NULL OR j.superseded = 0 "
+            where += "AND (?1 IS NULL OR j.namespace = ?1) AND (?2 IS NULL OR j.name = ?2))"
+            values = [namespace, name]
         rows = self._rows(
             "SELECT e.*, j.namespace AS namespace, j.name AS job FROM events e "
-            "JOIN jobs j ON j.uid = e.job_uid "
-            "WHERE e.id > ?1 AND ((?3 IS NULL AND j.superseded = 0) OR j.uid = ?3 "
-            "OR (j.name = ?3 AND j.superseded = 0)) AND (?2 IS NULL OR j.namespace = ?2) "
-            f"ORDER BY e.id {'DESC' if newest else 'ASC'} LIMIT ?4",
+            f"LEFT JOIN jobs j ON j.uid = e.job_uid WHERE {where} AND e.id > ? "
+            f"ORDER BY e.id {'ASC' if after else 'DESC'} LIMIT ?",
+            *values,
             after,
-            namespace,
-            name,
             limit,
         )
-        if newest:
+        if not after:
             rows.reverse()
-        return [
-            EventView(
-                id=row["id"],
-                at=datetime.fromisoformat(row["at"]),
-                type=row["type"],
-                reason=row["reason"],
-                message=row["message"],
-                job=row["job"],
-                namespace=row["namespace"],
-            )
-            for row in rows
-        ]
+        return [_event_view(row) for row in rows]
 
     def counter(self, name: str, default: float = 0.0) -> float:
         row = self._row("SELECT value FROM counters WHERE name = ?", name)
@@ -227,6 +236,18 @@ def _pod_record(row: sqlite3.Row) -> PodRecord:
         restarts=row["restarts"],
         started_at=_time(row["started_at"]),
         finished_at=_time(row["finished_at"]),
+    )
+
+
+def _event_view(row: sqlite3.Row) -> EventView:
+    return EventView(
+        id=row["id"],
+        at=datetime.fromisoformat(row["at"]),
+        type=row["type"],
+        reason=row["reason"],
+        message=row["message"],
+        job=row["job"] or "",
+        namespace=row["namespace"] or "",
     )
 
 

@@ -21,6 +21,8 @@ from regatta.engines.local.store.records import Context, JobRecord, PodRecord, R
 
 #: Enough to tell a job's story; a job that restarts for days must not fill the disk with it.
 EVENTS_PER_JOB = 1000
+#: Of a run's record, which is to stay small.
+LONGEST_MESSAGE = 2000
 #: How long the key of a submission is remembered.
 KEY_LIFETIME = timedelta(days=2)
 
@@ -79,7 +81,7 @@ class Transaction(Queries):
         queued = self.next_in_sequence()
         self._change(
             "INSERT INTO jobs (uid, namespace, name, document, status, context, companions, "
-            "queued, version, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "queued, version, created_at, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             job.uid,
             job.namespace,
             job.name,
@@ -90,6 +92,17 @@ class Transaction(Queries):
             queued,
             self._next_version(),
             at.isoformat(),
+            _expires(job),
+        )
+        self._change(
+            "INSERT INTO runs (uid, namespace, name, mode, queued, created_at) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            job.uid,
+            job.namespace,
+            job.name,
+            job.spec.mode.value,
+            queued,
+            at.isoformat(),
         )
         return JobRecord(job=job, context=context, companions=companions, queued=queued)
 
@@ -97,9 +110,10 @@ class Transaction(Queries):
         """A new spec or new metadata. The status has its own writer."""
         self.touched.add(job.uid)
         self._change(
-            "UPDATE jobs SET document = ?, finished = ?, version = ? WHERE uid = ?",
+            "UPDATE jobs SET document = ?, finished = ?, expires = ?, version = ? WHERE uid = ?",
             _document(job),
             job.finished and not job.deleting,
+            _expires(job),
             self._next_version(),
             job.uid,
         )
@@ -107,17 +121,35 @@ class Transaction(Queries):
     def set_status(self, job: Job, status: JobStatus) -> None:
         self.touched.add(job.uid)
         final = status.phase is not None and status.phase.final
+        ended = status.completion_time.isoformat() if status.completion_time else None
         self._change(
-            "UPDATE jobs SET status = ?, finished = ?, version = ? WHERE uid = ?",
+            "UPDATE jobs SET status = ?, finished = ?, "
+            "ended_at = CASE WHEN ? THEN coalesce(?, created_at) END, version = ? WHERE uid = ?",
             encode(status),
             final and not job.deleting,
+            final,
+            ended,
             self._next_version(),
             job.uid,
         )
+        if status.phase is None or not final:
+            return
+        self._change(
+            "UPDATE runs SET mode = ?, started_at = ?, ended_at = coalesce(?, created_at), "
+            "phase = ?, reason = ?, message = ? WHERE uid = ?",
+            status.mode or job.spec.mode.value,
+            status.start_time.isoformat() if status.start_time else None,
+            ended,
+            status.phase.value,
+            status.reason,
+            status.message[:LONGEST_MESSAGE],
+            job.uid,
+        )
 
-    def supersede(self, job_uid: str) -> None:
+    def supersede(self, job_uid: str, by: str) -> None:
         self.touched.add(job_uid)
         self._change("UPDATE jobs SET superseded = 1 WHERE uid = ?", job_uid)
+        self._change("UPDATE runs SET replaced_by = ? WHERE uid = ?", by, job_uid)
 
     def admit(self, job_uid: str, shape: dict[str, int]) -> None:
         self._change(
@@ -143,8 +175,26 @@ class Transaction(Queries):
         return self._change(sql, why, job_uid) > 0
 
     def remove_job(self, job_uid: str) -> None:
+        """Its run stays on record."""
         self.touched.add(job_uid)
         self._change("DELETE FROM jobs WHERE uid = ?", job_uid)
+
+    # Runs
+
+    def remove_run(self, uid: str) -> None:
+        self._change("DELETE FROM runs WHERE uid = ?", uid)
+
+    def remove_runs_named(self, namespace: str, name: str) -> None:
+        self._change("DELETE FROM runs WHERE namespace = ? AND name = ?", namespace, name)
+
+    def set_run_size(self, uid: str, size: int) -> None:
+        """Quiet: nobody waits for it."""
+        sql = "UPDATE runs SET bytes = ? WHERE uid = ? AND bytes IS NULL"
+        self._connection.execute(sql, (size, uid))
+
+    def note_removed(self, uid: str, why: str) -> None:
+        """What of a run is removed now, or will be in a moment: all but its record, or its logs."""
+        self._change("UPDATE runs SET removed = ?, bytes = 0 WHERE uid = ?", why, uid)
 
     def keep_key(self, key: str, job: Job, at: datetime) -> None:
         """That this submission has arrived; those of two days ago are not sent again any more."""
@@ -255,7 +305,8 @@ class Transaction(Queries):
     def remove_environment(self, job_uid: str, name: str) -> None:
         self._change("DELETE FROM environments WHERE job_uid = ? AND name = ?", job_uid, name)
 
-    def add_event(self, job_uid: str, event: Event, at: datetime) -> None:
+    def add_event(self, job_uid: str | None, event: Event, at: datetime) -> None:
+        """`job_uid` None: about no job that is still there."""
         self._change(
             "INSERT INTO events (job_uid, at, type, reason, message) VALUES (?, ?, ?, ?, ?)",
             job_uid,
@@ -265,10 +316,10 @@ class Transaction(Queries):
             event.message,
         )
 
-    def trim_events(self, job_uid: str) -> None:
+    def trim_events(self, job_uid: str | None) -> None:
         self._connection.execute(
-            "DELETE FROM events WHERE job_uid = ?1 AND id <= "
-            "(SELECT id FROM events WHERE job_uid = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+            "DELETE FROM events WHERE job_uid IS ?1 AND id <= "
+            "(SELECT id FROM events WHERE job_uid IS ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
             (job_uid, EVENTS_PER_JOB),
         )
 
@@ -288,6 +339,10 @@ class Transaction(Queries):
 
     def _next_version(self) -> int:
         return int(self.counter("version")) + 1
+
+
+def _expires(job: Job) -> bool:
+    return job.spec.run_policy.ttl_seconds_after_finished is not None
 
 
 def _document(job: Job) -> bytes:

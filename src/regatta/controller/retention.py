@@ -1,0 +1,90 @@
+"""What of the runs that have ended is kept, and what goes: logs first, records later.
+
+Only runs of which nothing runs any more are looked at. Ends are counted from, never submissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from regatta.api.amounts import readable
+
+DAY = 86400.0
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The bounds, each None where there is none. As they are, they keep a busy machine well under
+    10 GB: a run's record is a few KiB."""
+
+    #: Seconds after its end that a run is kept.
+    age: float | None = 90 * DAY
+    #: How many ended runs are kept.
+    runs: int | None = 2000
+    #: Bytes that the logs of all ended runs may take.
+    size: int | None = 5 * 1024**3
+
+
+def in_words(bounds: Retention) -> str:
+    """As a sentence goes on after "of runs that have ended,"."""
+    age = "of any age" if bounds.age is None else f"of the last {days(bounds.age)}"
+    runs = "all" if bounds.runs is None else f"the newest {bounds.runs}"
+    size = "all" if bounds.size is None else f"the newest {readable(bounds.size)}"
+    return f"{runs} {age} are kept, and {size} of their logs"
+
+
+def days(seconds: float) -> str:
+    """`90 days`, `12 hours`."""
+    number, unit = (seconds / DAY, "day") if seconds >= DAY else (seconds / 3600, "hour")
+    return f"{number:.3g} {unit}{'' if number == 1 else 's'}"
+
+
+class EndedRun(NamedTuple):
+    uid: str
+    ended_at: datetime
+    #: What its logs take; 0 where they are gone.
+    size: int
+
+
+class Overdue(NamedTuple):
+    """Uids, those that ended first first. Of a run whose record goes, the logs go with it."""
+
+    too_old: list[str]
+    too_many: list[str]
+    logs: list[str]
+
+
+def overdue(runs: Iterable[EndedRun], bounds: Retention, now: datetime) -> Overdue:
+    """The least that has to go, oldest first. The run that ended last keeps its logs in any case:
+    somebody may be reading them."""
+    newest = sorted(runs, key=lambda run: (run.ended_at, run.uid), reverse=True)
+    young = [run for run in newest if not _is_too_old(run, bounds, now)]
+    kept = young if bounds.runs is None else young[: bounds.runs]
+    return Overdue(
+        too_old=_oldest_first(newest[len(young) :]),
+        too_many=_oldest_first(young[len(kept) :]),
+        logs=_oldest_first(_too_large(kept, bounds.size)),
+    )
+
+
+def _is_too_old(run: EndedRun, bounds: Retention, now: datetime) -> bool:
+    return bounds.age is not None and (now - run.ended_at).total_seconds() > bounds.age
+
+
+def _too_large(newest: list[EndedRun], size: int | None) -> list[EndedRun]:
+    """Those whose logs no longer fit beside the logs of the runs that ended after them."""
+    if size is None:
+        return []
+    total, over = 0, []
+    for number, run in enumerate(newest):
+        total += run.size
+        if total > size and number and run.size:
+            over.append(run)
+    return over
+
+
+def _oldest_first(newest: list[EndedRun]) -> list[str]:
+    return [run.uid for run in reversed(newest)]

@@ -1,0 +1,139 @@
+"""Keeps what has ended within its bounds: a little at a time, in the loop's own thread.
+
+What goes is the brain's to say (`controller/retention.py`). Here sizes are measured, once, when
+nothing of a run is left running; rows and folders are removed in small batches; and what was
+removed, and why, is told as events.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import NamedTuple
+
+from regatta.api.amounts import readable
+from regatta.api.errors import DiskFull
+from regatta.controller.plan import Event
+from regatta.controller.retention import Retention, days, overdue
+from regatta.engines.local.clock import Clock
+from regatta.engines.local.folders import remove_some, size_on_disk
+from regatta.engines.local.home import Home
+from regatta.engines.local.store.database import Store
+
+log = logging.getLogger(__name__)
+
+#: After something ended, and while there is more to do.
+SOON, NEXT = 2.0, 0.1
+#: While nothing ends, runs only grow old; and a store that cannot be written is tried again.
+LATER = 600.0
+#: Folders that one step measures, and runs that one step removes.
+MEASURED, REMOVED = 100, 100
+#: How long others may have to wait for that.
+SECONDS = 0.05
+
+
+class Task(NamedTuple):
+    uid: str
+    #: The whole run, or its logs alone.
+    whole: bool
+    why: str
+
+
+class Housekeeping:
+    def __init__(self, home: Home, store: Store, bounds: Retention, clock: Clock) -> None:
+        self._home, self._store, self._bounds, self._clock = home, store, bounds, clock
+        self._tasks: list[Task] = []
+        #: By the monotonic clock.
+        self.due = clock.monotonic() + SOON
+
+    def something_ended(self) -> None:
+        self.due = min(self.due, self._clock.monotonic() + SOON)
+
+    def step(self) -> set[str]:
+        """Measure some, or decide, or remove some. The jobs of which something was removed."""
+        try:
+            more, touched = self._step()
+        except (DiskFull, sqlite3.Error):
+            log.exception("what has ended could not be tidied up; trying again later")
+            more, touched = False, set()
+        self.due = self._clock.monotonic() + (NEXT if more else LATER)
+        return touched
+
+    def _step(self) -> tuple[bool, set[str]]:
+        if uids := self._store.read.unmeasured(MEASURED):
+            sizes = {uid: size_on_disk(self._home.job(uid)) for uid in uids}
+            with self._store.write() as tx:
+                for uid, size in sizes.items():
+                    tx.set_run_size(uid, size)
+            return True, set()
+        if not self._tasks:
+            self._tasks = self._decide()
+        done = self._empty_some()
+        if done:
+            self._write_down(done)
+        return bool(self._tasks), {task.uid for task in done}
+
+    def _empty_some(self) -> list[Task]:
+        """Those whose folders are gone now. They go before rows do: on a full disk that makes the
+        room for it, and what dies in between is found again."""
+        enough = self._clock.monotonic() + SECONDS
+        done: list[Task] = []
+        while self._tasks and len(done) < REMOVED:
+            task = self._tasks[0]
+            try:
+                if self._is_over(task):
+                    folder = self._home.job(task.uid)
+                    if not remove_some(folder, lambda: self._clock.monotonic() > enough):
+                        break
+                    done.append(task)
+            except OSError as stuck:
+                log.warning("of run %s, %s cannot be removed: %s", task.uid, stuck.filename, stuck)
+            self._tasks.pop(0)
+        return done
+
+    def _is_over(self, task: Task) -> bool:
+        run = self._store.read.run(task.uid)
+        over = run is not None and run.ended_at is not None
+        return over and not self._store.read.has_live_pods(task.uid)
+
+    def _decide(self) -> list[Task]:
+        bounds = self._bounds
+        found = overdue(self._store.read.measured(), bounds, self._clock.now().wall)
+        old = f"ended more than {days(bounds.age or 0)} ago (retention.age)"
+        many = f"more than {bounds.runs} runs had ended (retention.runs)"
+        large = f"those of runs that had ended took more than {readable(bounds.size or 0)} "
+        large += "(retention.size)"
+        return [
+            *(Task(uid, True, old) for uid in found.too_old),
+            *(Task(uid, True, many) for uid in found.too_many),
+            *(Task(uid, False, large) for uid in found.logs),
+        ]
+
+    def _write_down(self, done: list[Task]) -> None:
+        now = self._clock.now().wall
+        gone: dict[str, list[str]] = {}
+        with self._store.write() as tx:
+            for task in done:
+                run = tx.run(task.uid)
+                if run is None or run.ended_at is None:  # a person was faster
+                    continue
+                if task.whole:
+                    tx.remove_job(task.uid)
+                    tx.remove_run(task.uid)
+                    gone.setdefault(task.why, []).append(f"{run.namespace}/{run.name}")
+                    continue
+                why = f"its logs ({readable(run.log_bytes or 0)}) were removed: {task.why}"
+                tx.note_removed(task.uid, why)
+                if run.whole:
+                    event = Event(type="Normal", reason="LogsRemoved", message=why)
+                    tx.add_event(task.uid, event, now)
+            for why, names in gone.items():
+                tx.add_event(None, _removed(names, why), now)
+            tx.trim_events(None)
+
+
+def _removed(names: list[str], why: str) -> Event:
+    some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    number = "1 run" if len(names) == 1 else f"{len(names)} runs"
+    message = f"removed {number} with record and logs ({some}): {why}"
+    return Event(type="Normal", reason="RunsRemoved", message=message)

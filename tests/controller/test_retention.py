@@ -1,0 +1,155 @@
+"""What of the runs that have ended goes: the oldest first, logs before records, and no more."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from regatta.controller.retention import DAY, EndedRun, Overdue, Retention, in_words, overdue
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+ANYTHING = Retention(age=None, runs=None, size=None)
+
+
+def ended(uid: str, days_ago: float, size: int = 10) -> EndedRun:
+    return EndedRun(uid, NOW - timedelta(days=days_ago), size)
+
+
+FOUR = [ended("a", 1), ended("b", 2), ended("c", 3), ended("d", 4)]
+
+CASES: dict[str, tuple[list[EndedRun], Retention, Overdue]] = {
+    "nothing has ended": ([], Retention(), Overdue([], [], [])),
+    "no bounds": (FOUR, ANYTHING, Overdue([], [], [])),
+    "what ended too long ago goes, the oldest first": (
+        FOUR,
+        replace(ANYTHING, age=2.5 * DAY),
+        Overdue(["d", "c"], [], []),
+    ),
+    "what ended just so long ago stays": (
+        FOUR,
+        replace(ANYTHING, age=4 * DAY),
+        Overdue([], [], []),
+    ),
+    "of too many the oldest go": (
+        FOUR,
+        replace(ANYTHING, runs=1),
+        Overdue([], ["d", "c", "b"], []),
+    ),
+    "what is too old is not counted again": (
+        FOUR,
+        replace(ANYTHING, age=2.5 * DAY, runs=1),
+        Overdue(["d", "c"], ["b"], []),
+    ),
+    "of too large logs the oldest go, and their records stay": (
+        FOUR,
+        replace(ANYTHING, size=25),
+        Overdue([], [], ["d", "c"]),
+    ),
+    "logs that are gone are not removed again": (
+        [ended("a", 1, 30), ended("b", 2, 0), ended("c", 3, 5)],
+        replace(ANYTHING, size=30),
+        Overdue([], [], ["c"]),
+    ),
+    "the last to end keeps its logs, however large": (
+        [ended("a", 1, 1000), ended("b", 2, 1)],
+        replace(ANYTHING, size=30),
+        Overdue([], [], ["b"]),
+    ),
+    "the logs of a record that goes make room for others": (
+        [ended("a", 1, 10), ended("b", 2, 10), ended("c", 9, 100)],
+        Retention(age=5 * DAY, runs=None, size=20),
+        Overdue(["c"], [], []),
+    ),
+    "an end in the future, by a clock set back, is kept": (
+        [ended("a", -3)],
+        replace(ANYTHING, age=1),
+        Overdue([], [], []),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_what_goes(case: tuple[list[EndedRun], Retention, Overdue]) -> None:
+    runs, bounds, expected = case
+    assert overdue(runs, bounds, NOW) == expected
+    assert overdue(runs[::-1], bounds, NOW) == expected
+
+
+some_runs = st.lists(st.tuples(st.integers(-2, 30), st.integers(0, 50)), max_size=40).map(
+    lambda ends: [ended(f"u{n}", days, size) for n, (days, size) in enumerate(ends)]
+)
+some_bounds = st.builds(
+    Retention,
+    age=st.none() | st.integers(1, 30).map(lambda days: days * DAY),
+    runs=st.none() | st.integers(1, 40),
+    size=st.none() | st.integers(1, 400),
+)
+
+
+@given(some_runs, some_bounds)
+def test_what_is_left_is_within_its_bounds_and_nothing_newer_went(
+    runs: list[EndedRun], bounds: Retention
+) -> None:
+    gone = overdue(runs, bounds, NOW)
+    records = {*gone.too_old, *gone.too_many}
+    assert len(records) == len(gone.too_old) + len(gone.too_many)
+    assert records.isdisjoint(gone.logs)
+    order = sorted(runs, key=lambda run: (run.ended_at, run.uid))
+    left = [run for run in order if run.uid not in records]
+    # Only the oldest went.
+    assert [run.uid for run in order[: len(records)]] == [*gone.too_old, *gone.too_many]
+    assert bounds.runs is None or len(left) <= bounds.runs
+    if bounds.age is not None:
+        assert all((NOW - run.ended_at).total_seconds() <= bounds.age for run in left)
+    if bounds.size is not None:
+        logs = [run.size for run in left if run.uid not in gone.logs]
+        assert sum(logs) <= bounds.size or sum(map(bool, logs)) <= 1
+        with_logs = [run.uid for run in left if run.size]
+        assert with_logs[: len(gone.logs)] == gone.logs
+
+
+@given(some_runs, some_bounds)
+def test_no_more_goes_than_has_to(runs: list[EndedRun], bounds: Retention) -> None:
+    gone = overdue(runs, bounds, NOW)
+    by_uid = {run.uid: run for run in runs}
+    records = {*gone.too_old, *gone.too_many}
+    if gone.too_many:
+        assert bounds.runs == len(runs) - len(records)
+    if gone.logs:
+        spared = by_uid[gone.logs[-1]].size  # the newest of those that went
+        kept = sum(run.size for run in runs if run.uid not in records and run.uid not in gone.logs)
+        assert bounds.size is not None
+        assert kept + spared > bounds.size
+
+
+@given(some_runs, some_bounds)
+def test_once_it_is_gone_nothing_more_goes(runs: list[EndedRun], bounds: Retention) -> None:
+    gone = overdue(runs, bounds, NOW)
+    left = [
+        run._replace(size=0) if run.uid in gone.logs else run
+        for run in runs
+        if run.uid not in {*gone.too_old, *gone.too_many}
+    ]
+    assert overdue(left, bounds, NOW) == Overdue([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (
+            Retention(),
+            "the newest 2000 of the last 90 days are kept, and the newest 5.0GiB of their logs",
+        ),
+        (ANYTHING, "all of any age are kept, and all of their logs"),
+        (
+            Retention(age=3600.0, runs=1, size=1024),
+            "the newest 1 of the last 1 hour are kept, and the newest 1KiB of their logs",
+        ),
+    ],
+)
+def test_bounds_are_told_in_words(bounds: Retention, words: str) -> None:
+    assert in_words(bounds) == words

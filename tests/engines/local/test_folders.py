@@ -1,0 +1,54 @@
+"""Folders of jobs: measured as the disk counts, and removed while nobody has to wait for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from regatta.engines.local.folders import remove_some, size_on_disk
+from regatta.engines.local.home import Home, open_home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return open_home(tmp_path / "home")
+
+
+def a_folder(home: Home, uid: str, pods: int) -> Path:
+    for number in range(pods):
+        run = home.pod(uid, f"pod-{number}") / "runs" / "1"
+        run.mkdir(parents=True)
+        (run / "log.0").write_bytes(b"x" * 10_000)
+    return home.job(uid)
+
+
+def test_a_folder_takes_what_the_disk_holds_for_it(home: Home) -> None:
+    folder = a_folder(home, "job", pods=3)
+    (folder / "sparse").touch()
+    os.truncate(folder / "sparse", 1 << 30)
+    assert 3 * 10_000 <= size_on_disk(folder) < 1_000_000
+    assert size_on_disk(home.job("nobody")) == 0
+
+
+def test_a_large_folder_goes_a_little_at_a_time(home: Home) -> None:
+    folder = a_folder(home, "large", pods=5)
+
+    def two_at_most() -> bool:
+        return len(list((folder / "pods").iterdir())) <= before - 2
+
+    before = 5
+    assert not remove_some(folder, two_at_most)
+    assert len(list((folder / "pods").iterdir())) == 3
+    before = 3
+    assert not remove_some(folder, two_at_most)
+    assert remove_some(folder, lambda: False)
+    assert not folder.exists()
+    assert remove_some(folder, lambda: False)  # one that never was is gone
+
+
+def test_what_cannot_be_removed_is_told(home: Home, tmp_path: Path) -> None:
+    home.job("in-the-way").symlink_to(tmp_path)  # which no removal follows
+    with pytest.raises(OSError, match="in-the-way"):
+        remove_some(home.job("in-the-way"), lambda: False)

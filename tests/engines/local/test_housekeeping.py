@@ -1,0 +1,145 @@
+"""The state folder stays within its bounds: real runs, real folders, an engine that tidies up."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from regatta.api.job import Phase
+from regatta.controller.retention import Retention
+from regatta.engines.base import LogQuery, Remark
+from regatta.engines.blocking import Blocking
+from regatta.engines.local import housekeeping
+from regatta.engines.local.home import Home
+from tests.engines.local.jobs import (
+    a_job,
+    a_role,
+    eventually,
+    submit,
+    texts,
+    wait_for,
+    wait_until_quiet,
+)
+from tests.engines.local.opening import OpenEngine
+from tests.engines.local.test_engine_history import run_through
+
+UNBOUNDED = {"age": None, "runs": None, "size": None}
+MIB = 1024 * 1024
+#: About a MiB of log.
+TALKS = "head -c 1000000 /dev/zero | tr '\\0' 'x' | fold -w 1000; true"
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "SOON", 0.1)
+
+
+def keeping(open_engine: OpenEngine, **bounds: object) -> Blocking:
+    return open_engine(retention=Retention(**{**UNBOUNDED, **bounds}))  # type: ignore[arg-type]
+
+
+def uids(engine: Blocking) -> list[str]:
+    return [run.uid for run in engine.history()]
+
+
+def test_of_too_many_runs_the_oldest_go_with_their_folders_and_it_is_told(
+    open_engine: OpenEngine, home: Home
+) -> None:
+    engine = keeping(open_engine, runs=2)
+    made = [run_through(engine, name) for name in ("a", "b", "b", "c", "d")]
+    eventually(lambda: uids(engine) == made[:2:-1], "the oldest to be gone")
+    eventually(
+        lambda: sorted(os.listdir(home.path / "jobs")) == sorted(made[3:]), "their folders to go"
+    )
+    assert [job.name for job in engine.list("default")] == ["c", "d"]
+    told = [event for event in engine.events("default", None) if event.reason == "RunsRemoved"]
+    assert all("more than 2 runs had ended (retention.runs)" in event.message for event in told)
+    assert "default/a" in told[0].message
+    assert told[0].job == ""
+
+
+def test_a_run_that_ended_long_ago_goes(
+    open_engine: OpenEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "LATER", 0.2)
+    engine = keeping(open_engine, age=0.5)
+    run_through(engine, "brief")
+    eventually(lambda: not engine.history(), "it to grow old")
+    assert engine.list("default") == []
+    (told,) = [event for event in engine.events(None, None) if event.reason == "RunsRemoved"]
+    assert "(retention.age)" in told.message
+
+
+def test_of_too_large_logs_the_oldest_go_and_the_jobs_stay(
+    open_engine: OpenEngine, home: Home
+) -> None:
+    engine = keeping(open_engine, size=3 * MIB)
+    made = [run_through(engine, name, TALKS) for name in ("a", "b", "c", "d")]
+    eventually(lambda: engine.history("default", "b")[0].removed, "logs to be removed")
+    assert uids(engine) == made[::-1]
+    kept = [bool(run.log_bytes) for run in engine.history()]
+    assert kept == [True, True, False, False]
+    assert sum(run.log_bytes or 0 for run in engine.history()) <= 3 * MIB
+    eventually(lambda: not home.job(made[0]).exists(), "the folder to be gone")
+    assert home.job(made[3]).exists()
+    assert [pod.exit_code for pod in engine.pods("default", "a")] == [0]
+    (remark,) = engine.logs("default", "a", LogQuery())
+    assert isinstance(remark, Remark)
+    assert "its logs (" in remark.text
+    assert "(retention.size)" in remark.text
+    assert engine.events("default", "a")[-1].reason == "LogsRemoved"
+    assert len(texts(engine.logs("default", "d", LogQuery()))) == 1000
+
+
+def test_what_still_runs_is_never_touched(open_engine: OpenEngine) -> None:
+    engine = keeping(open_engine, runs=1, age=0.01, size=1)
+    spec = {"cleanPodPolicy": "Never", "withGloo": 0, "ps": a_role(f"{TALKS}; exec sleep 600")}
+    submit(engine, a_job("served", "true", **spec))
+    submit(engine, a_job("live", f"{TALKS}; exec sleep 600"))
+    wait_for(engine, "served", Phase.COMPLETED)
+    wait_for(engine, "live", Phase.RUNNING)
+    submit(engine, a_job("over", "true"))
+    eventually(
+        lambda: [job.name for job in engine.list("default")] == ["served", "live"],
+        "only the other to go",
+    )
+    eventually(lambda: len(texts(engine.logs("default", "live", LogQuery()))) == 1000, "its log")
+    engine.stop("default", "served")
+    eventually(lambda: uids(engine) == uids(engine)[:1], "its servers to end, and it to go")
+
+
+def test_an_engine_goes_on_with_what_another_left(open_engine: OpenEngine, home: Home) -> None:
+    engine = keeping(open_engine)
+    made = [run_through(engine, name) for name in ("a", "b", "c")]
+    engine.close()
+    (home.path.parent / "config.yaml").write_text("retention: {runs: 1}\n")
+    engine = open_engine()
+    eventually(lambda: uids(engine) == made[2:], "the file's word to hold")
+    eventually(lambda: os.listdir(home.path / "jobs") == made[2:], "the folders to be gone")
+
+
+def test_what_the_folder_holds_is_counted(open_engine: OpenEngine, home: Home) -> None:
+    engine = keeping(open_engine, runs=7)
+    run_through(engine, "over", TALKS)
+    run_through(engine, "over", TALKS)
+    submit(engine, a_job("brief", "true", runPolicy={"ttlSecondsAfterFinished": 0}))
+    submit(engine, a_job("live", f"{TALKS}; exec sleep 600"))
+    wait_for(engine, "live", Phase.RUNNING)
+    wait_until_quiet(engine, "over")
+
+    def counted() -> bool:
+        found = engine.storage()
+        return (
+            (found.live, found.finished, found.runs) == (1, 1, 4)
+            and found.ended_log_bytes * 0.9 < 2 * MIB
+            and found.ended_log_bytes > 2_000_000
+            and found.log_bytes - found.ended_log_bytes > 1_000_000
+        )
+
+    eventually(counted, "all to be counted")
+    found = engine.storage()
+    assert found.database_bytes >= Path(home.database).stat().st_size
+    assert found.oldest == engine.history("default", "over")[1].ended_at
+    assert found.retention == Retention(age=None, runs=7, size=None)
