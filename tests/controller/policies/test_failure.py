@@ -190,7 +190,7 @@ def test_the_engines_evidence_is_told_where_the_program_said_nothing() -> None:
     plan = scene.change("j-worker-1", **lost).tick()
 
     assert scene.job.status.failure == replace(DISRUPTED, message="node lost")
-    assert plan.events[0].message.startswith("j-worker-1 was lost (): node lost; starting again")
+    assert plan.events[0].message.startswith("j-worker-1 was lost: node lost; starting again")
 
 
 def test_a_programs_last_words_beat_the_engines_evidence() -> None:

@@ -139,7 +139,8 @@ def in_words(failure: Failure) -> str:
         return failure.message
     if failure.exit_code is None:
         why = failure.message.strip().splitlines()[-1:] or [failure.reason]
-        return f"{failure.pod} was lost ({failure.reason}): {why[0]}"
+        reason = f" ({failure.reason})" if failure.reason else ""
+        return f"{failure.pod} was lost{reason}: {why[0]}"
     how = f"exited with code {failure.exit_code}"
     if failure.exit_code > 128:
         how += f" (signal {failure.exit_code - 128})"

@@ -6,6 +6,8 @@ Root may do anything, so each removal is also tried by another user.
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,13 +39,12 @@ def remove_as_nobody(folder: Path) -> str:
 
 
 @pytest.fixture
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that nobody owns and can reach."""
-    place = tmp_path_factory.mktemp("place")
-    for folder in (place, *place.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o755)
-    _give(place)
-    return place
+def place() -> Iterator[Path]:
+    """A folder that nobody owns and can reach: the tests' own are closed to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        _give(place)
+        yield place
 
 
 def _give(*paths: Path) -> None:
