@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import first_line, memory, months, startup, throughput, watch_cost
+from benchmarks import first_line, memory, months, startup, strangers, throughput, watch_cost
 from benchmarks.measure import REGATTA, Row, environment
 
 MEASURES = {
@@ -19,6 +19,7 @@ MEASURES = {
     "memory": memory.measure,
     "watch cost": watch_cost.measure,
     "months": months.measure,
+    "strangers": strangers.measure,
 }
 
 

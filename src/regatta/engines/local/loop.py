@@ -206,6 +206,7 @@ class Loop:
                 tx.set_counter("awake", now.awake)
         except DiskFull:
             self.notices.disk_full(news)
+            self._carry_out(self._to_be_ended())
             self._start_over(0.0 if self._make_room() else RETRY)
             return
         if self.notices.disk_has_room() or self._removed:
@@ -213,7 +214,8 @@ class Loop:
         self._processes.forget(ended)
         self._rubbish.remove_scratch(self._ended_runs)
         self._rubbish.add(self._emptied)
-        self._carry_out()
+        self._carry_out(list(self._todo.values()))
+        self._remove_rubbish()
 
     def _due(self, now: Instant, tick: float) -> set[str]:
         """Jobs whose timers are due: all of them when the machine slept or its clock was set."""
@@ -380,14 +382,18 @@ class Loop:
             self._clock.now().wall,
         )
 
-    def _carry_out(self) -> None:
-        for pod in self._todo.values():
+    def _to_be_ended(self) -> list[PodRecord]:
+        """By what is on record already, so that it needs no room there."""
+        pods = self._store.read.pods_not_over()
+        return [pod for pod in pods if pod.stopping and self._processes.needs_attention(pod)]
+
+    def _carry_out(self, pods: list[PodRecord]) -> None:
+        for pod in pods:
             try:
                 self._processes.carry_out(pod, self._folder(pod), self._build)
             except OSError:
                 log.exception("%s: cannot be started or stopped now", pod.name)
                 self._timers.set_due(pod.job_uid, self._clock.monotonic() + RETRY)
-        self._remove_rubbish()
 
     def _remove_rubbish(self) -> None:
         if gone := self._rubbish.remove():
