@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,13 @@ EATS_MEMORY = "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done"
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
-    podman = open_podman(tmp_path_factory.mktemp("podman"))
-    yield podman
-    podman.close()
+def store() -> Iterator[Podman]:
+    """In a folder with a short name: with one of more than 50 letters podman does not hear how a
+    container ended, and waits for twenty seconds."""
+    with tempfile.TemporaryDirectory(prefix="podman-") as folder:
+        podman = open_podman(Path(folder))
+        yield podman
+        podman.close()
 
 
 @pytest.fixture
