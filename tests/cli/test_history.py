@@ -83,8 +83,8 @@ def test_finished_jobs_are_deleted_and_the_last_line_is_true(regatta: Regatta, n
         run(regatta, job, "true", *space)
     regatta("submit", "-", *space, stdin=shell_job("live", FOREVER))
 
-    assert regatta("delete", "--finished", "--older-than", "1h", *space).out == (
-        "No finished jobs.\n"
+    assert regatta("delete", "--finished", "--older-than", "1h", *space).out.startswith(
+        "No job or run ended before 20"
     )
     said = regatta("delete", "--finished", *space)
 
@@ -189,3 +189,18 @@ def test_the_server_says_what_it_keeps_and_refuses_bounds_that_are_none(fresh: R
         assert refused.code in (2, 5)
         assert "retention.age is 90; write a time such as 90d" in refused.err
     config.unlink()
+
+
+def test_a_name_that_no_run_has_is_an_error(regatta: Regatta) -> None:
+    said = regatta("history", "nobody")
+    assert said.code == 4
+    assert "there is no run of a job named nobody" in said.err
+
+
+def test_an_earlier_run_is_described_with_commands_that_reach_it(
+    regatta: Regatta, name: str
+) -> None:
+    first = run(regatta, name, "echo first; exit 3")
+    run(regatta, name, "true")
+    page = regatta("describe", "--uid", first).out
+    assert page.count(f"regatta logs --uid {first} --role worker --index 0") == 2

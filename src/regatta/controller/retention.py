@@ -38,7 +38,9 @@ def in_words(bounds: Retention) -> str:
 
 def days(seconds: float) -> str:
     """`90 days`, `12 hours`."""
-    number, unit = (seconds / DAY, "day") if seconds >= DAY else (seconds / 3600, "hour")
+    units = ((DAY, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
+    size, unit = next((u for u in units if seconds >= u[0]), units[-1])
+    number = seconds / size
     return f"{number:.3g} {unit}{'' if number == 1 else 's'}"
 
 

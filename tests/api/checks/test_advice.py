@@ -9,6 +9,8 @@ from tests.api.builders import a_job, a_pod_group, problems_of
 
 LAUNCH = ("python3", "-m", "paddle.distributed.launch", "--gpus", "0,1", "ps.py", "--lr", "1")
 
+EATER = {"name": "main", "command": ["true"], "resources": {"limits": {"memory": "64m"}}}
+
 CASES: dict[str, tuple[a_job, str, str]] = {
     "a PS program behind the launcher": (
         a_job().with_ps().running(*LAUNCH),
@@ -42,6 +44,11 @@ CASES: dict[str, tuple[a_job, str, str]] = {
         a_job().pod(nodeSelectr={"a": "b"}),
         "spec.worker.template.spec.nodeSelectr",
         "it has no effect. did you mean nodeSelector?",
+    ),
+    "thousandths of a byte": (
+        a_job().pod(containers=[EATER]),
+        "spec.worker.template.spec.containers[0].resources.limits.memory",
+        "mebibytes are Mi, such as 64Mi",
     ),
     "aborted from the start": (
         a_job().spec(runPolicy={"abort": True}),

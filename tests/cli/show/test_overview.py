@@ -94,3 +94,9 @@ def test_a_failure_is_told_by(failure: Failure, lines: list[str]) -> None:
     job = a_job(Phase.FAILED, failure=failure)
 
     assert failure_lines(job, [ended, ending], PLAIN) == [*lines, WHOLE_LOG]
+
+
+def test_a_job_that_runs_and_waits_to_grow_says_why_it_waits() -> None:
+    job = a_job(Phase.RUNNING, completion_time=None, message="to be scaled: 2nd in the queue")
+    page = describe_lines(job, [], [], PLAIN)
+    assert page[page.index("Why it waits:") + 1] == "  to be scaled: 2nd in the queue"

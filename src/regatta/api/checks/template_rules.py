@@ -155,6 +155,9 @@ def _check_resources(resources: dict[str, Any], path: str) -> Iterator[Problem]:
                 yield Problem(at, message)
                 continue
             amounts[kind, name] = quantity.parse(value)
+            if name == "memory" and amounts[kind, name] % 1:
+                yield Problem(at, f"{value} is less than whole bytes: m is a thousandth; "
+                              "mebibytes are Mi, such as 64Mi", "warning")  # fmt: skip
             if "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
                 hint = did_you_mean(name, [*_NATIVE, quantity.GPU]) or _gpu_hint(name)
                 yield Problem(at, f"there is no such resource; {hint}Known: {listed(_NATIVE)}, or "

@@ -14,7 +14,7 @@ from regatta.cli.show.overview import (
     left_running,
     painted_state,
 )
-from regatta.cli.show.rows import handle, phase_of, role_counts, trouble
+from regatta.cli.show.rows import handle_of_run, phase_of, role_counts, trouble
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import age, duration, moment_text, since
 from regatta.engines.base import EventView, PodView
@@ -24,20 +24,22 @@ WAITING = (Phase.PENDING, Phase.RESTARTING, Phase.SUSPENDED, Phase.SCALING, Phas
 
 
 def describe_lines(
-    job: Job, pods: Sequence[PodView], events: Sequence[EventView], paint: Paint
+    job: Job, pods: Sequence[PodView], events: Sequence[EventView], paint: Paint, uid: str = ""
 ) -> list[str]:
+    """`uid`: of the run that was asked for by it."""
+    named = handle_of_run(job, uid)
     return [
         *_head(job, paint),
         *_section("Trouble", [text] if (text := trouble(job)) else []),
         *_section("Why it waits", _waiting(job)),
-        *_section("Why it failed", _failed(job, pods, paint)),
+        *_section("Why it failed", _failed(job, pods, paint, named)),
         *_section("Why it ended", _aborted(job)),
         *_section("Roles", _roles(job, paint)),
         *_section("Replicas", _replicas(pods, paint)),
         *_section("Limits", _limits(pods)),
         *_section("Left running", left_running(job, pods)),
         *_section("Events", _events(events, paint)),
-        *_section("See also", _hints(job, pods)),
+        *_section("See also", _hints(pods, named)),
     ]
 
 
@@ -62,18 +64,21 @@ def _head(job: Job, paint: Paint) -> list[str]:
 
 def _waiting(job: Job) -> list[str]:
     status = job.status
-    if status.phase not in (None, *WAITING) or not (status.message or status.reason):
+    grows = status.phase is Phase.RUNNING and status.message  # and waits to grow further
+    if not grows and status.phase not in (None, *WAITING):
+        return []
+    if not (status.message or status.reason):
         return []
     if trouble(job):  # which stands in their place
         return []
     return [_reasoned(status.reason, status.message)]
 
 
-def _failed(job: Job, pods: Sequence[PodView], paint: Paint) -> list[str]:
+def _failed(job: Job, pods: Sequence[PodView], paint: Paint, named: str) -> list[str]:
     if job.status.phase is not Phase.FAILED:
         return []
     why = [] if trouble(job) else [_reasoned(job.status.reason, job.status.message)]
-    return [*why, *failure_lines(job, pods, paint)]
+    return [*why, *failure_lines(job, pods, paint, named)]
 
 
 def _aborted(job: Job) -> list[str]:
@@ -156,12 +161,12 @@ def _events(events: Sequence[EventView], paint: Paint) -> list[str]:
     return lines
 
 
-def _hints(job: Job, pods: Sequence[PodView]) -> list[str]:
+def _hints(pods: Sequence[PodView], named: str) -> list[str]:
     if not pods:
         return []
     first = latest(pods)[0]
     return [
-        f"logs:         regatta logs {handle(job)} --role {first.role} --index {first.index}",
+        f"logs:         regatta logs {named} --role {first.role} --index {first.index}",
         "environment:  `regatta run --dry-run FILE` prints what each replica sees",
     ]
 

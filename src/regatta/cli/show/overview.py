@@ -67,11 +67,13 @@ def how_long(job: Job) -> str:
     return duration(since(began, ended)) if began and ended else ""
 
 
-def failure_lines(job: Job, pods: Sequence[PodView], paint: Paint) -> list[str]:
-    """Who failed and its last lines. What the status says of it already is not said again."""
+def failure_lines(job: Job, pods: Sequence[PodView], paint: Paint, named: str = "") -> list[str]:
+    """Who failed and its last lines. What the status says of it already is not said again.
+    `named`: as the next command must name the run."""
+    named = named or handle(job)
     failure = job.status.failure
     if failure is None:
-        return [f"  `regatta describe {handle(job)}` shows its events"]
+        return [f"  `regatta describe {named}` shows its events"]
     who, said = f"{failure.role}-{failure.index}", _last_words(failure, pods)
     code = "" if failure.exit_code is None else f" with exit code {failure.exit_code}"
     lines = [f"  {who} failed first{code}" + ("; its last lines:" if said else "")]
@@ -79,7 +81,7 @@ def failure_lines(job: Job, pods: Sequence[PodView], paint: Paint) -> list[str]:
         lines = [f"  the last lines of {who}:"] if said else []
     lines += [paint(f"    {line}", "dim") for line in said[-20:]]
     where = f"--role {failure.role} --index {failure.index}"
-    lines.append(f"  the whole log: `regatta logs {handle(job)} {where}`")
+    lines.append(f"  the whole log: `regatta logs {named} {where}`")
     return lines
 
 

@@ -71,6 +71,11 @@ def handle(job: Job) -> str:
     return f"{job.name}{where}{SPELLING.options}"
 
 
+def handle_of_run(job: Job, uid: str) -> str:
+    """Likewise for the run that was asked for by its UID: another may have the job's name now."""
+    return f"--uid {uid}{handle(job).removeprefix(job.name)}" if uid else handle(job)
+
+
 def phase_of(job: Job) -> str:
     if job.deleting:
         return "Terminating"

@@ -142,7 +142,7 @@ def _delete_many(settings: Settings, live: bool, before: datetime | None) -> Exi
     waited = _wait_until_gone(settings, ending)
     jobs += len(ending) - len(waited.late) - len(waited.stuck)
     if not (jobs or runs or ending):
-        print("No jobs." if live else "No finished jobs.")
+        print(_nothing(live, before))
         return Exit.OK
     earlier = f" and {_some(runs, 'earlier run')}" if runs else ""
     print(f"{_some(jobs, 'job')}{earlier} deleted", flush=True)
@@ -150,6 +150,12 @@ def _delete_many(settings: Settings, live: bool, before: datetime | None) -> Exi
         print(f"job {name} {_STILL_THERE}", flush=True)
     waited.raise_if_stuck()
     return Exit.OK
+
+
+def _nothing(live: bool, before: datetime | None) -> str:
+    if before is not None:
+        return f"No job or run ended before {before:%Y-%m-%d %H:%M:%S} UTC."
+    return "No jobs." if live else "No finished jobs."
 
 
 def _some(number: int, what: str) -> str:

@@ -33,5 +33,5 @@ def command(settings: Settings, name: str | None, uid: str, output: str | None) 
         whole = {"job": plain(job), "pods": plain(pods), "events": plain(events)}
         print(dump(whole, output))
     else:
-        print(settings.page(describe_lines(job, pods, events, settings.paint)))
+        print(settings.page(describe_lines(job, pods, events, settings.paint, uid)))
     return Exit.OK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from regatta.cli.job_names import complete_names
-from regatta.cli.outcomes import Exit
+from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show import run_rows
 from regatta.cli.show.output import dump, listing, output_option
@@ -39,6 +39,13 @@ def command(
     namespace = None if all_namespaces else settings.namespace
     found = settings.engine().history(namespace, name, limit=limit + 1 if limit else None)
     runs = found[:limit] if limit else found
+    if name is not None and not found:
+        where = "any namespace" if namespace is None else f"namespace {namespace}"
+        raise Stop(
+            Exit.CONFLICT,
+            f"there is no run of a job named {name} in {where}",
+            "`regatta history -A` lists all runs.",
+        )
     if output:
         print(dump(listing(runs), output))
     elif runs:
@@ -46,9 +53,8 @@ def command(
         headers = run_rows.headers(namespaces=all_namespaces)
         print(settings.page(table(headers, rows, settings.paint)))
     else:
-        of_which = f" of job {name}" if name else ""
         where = "" if namespace is None else f" in namespace {namespace}"
-        click.echo(f"No runs{of_which}{where}.", err=True)
+        click.echo(f"No runs{where}.", err=True)
     if len(found) > len(runs):
         click.echo(f"There are older ones; `--limit 0` lists all, not only {limit}.", err=True)
     return Exit.OK

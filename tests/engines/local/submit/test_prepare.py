@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.api.errors import InvalidJob
+from regatta.api.errors import InvalidJob, PreflightFailed
 from regatta.engines.base import Shell, Submission
 from regatta.engines.local.submit.prepare import check_here
 from tests.doors import shell_job
@@ -33,3 +33,12 @@ def test_a_check_starts_nothing_and_needs_no_state(tmp_path: Path) -> None:
     checked = check_here(Submission(text=shell_job("demo", "touch started")), shell)
     assert checked.job.name == "demo"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("python", ["/nope", "./nope", "no-such-python"])
+def test_an_interpreter_that_is_not_there_is_refused_whoever_would_run_it(python: str) -> None:
+    shell = Shell(python=python, environment={"PATH": os.environ["PATH"]})
+    with pytest.raises(PreflightFailed) as refused:
+        check_here(Submission(text=shell_job("demo", "python train.py")), shell)
+    (problem,) = refused.value.problems
+    assert problem.message.startswith(f"--python {python}: there is no such program")

@@ -20,7 +20,9 @@ import msgspec
 from regatta.api.errors import PreflightFailed
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
+from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import Process, RunSpec
+from regatta.engines.local.store.records import Context
 from regatta.engines.local.submit.container_check import check_containers
 from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
 
@@ -70,6 +72,25 @@ def preflight(
         count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
         raise PreflightFailed(f"{count} with what the job would run", tuple(problems))
     return _unique(warnings)
+
+
+def check_python(context: Context) -> None:
+    """The interpreter that `--python` names, also where only a script of the job's finds it."""
+    named = context.python
+    if not named or context.runtime in RUNTIMES:
+        return
+    path = os.path.join(context.directory, os.path.expanduser(named)) if "/" in named else named
+    if shutil.which(path, path=context.shell.get("PATH", os.defpath)) is None:
+        raise PreflightFailed(
+            "1 problem with what the job would run",
+            (
+                Problem(
+                    "",
+                    f"--python {named}: there is no such program. Name an interpreter, such as "
+                    "`--python .venv/bin/python`.",
+                ),
+            ),
+        )
 
 
 def read_command(argv: tuple[str, ...]) -> Command:

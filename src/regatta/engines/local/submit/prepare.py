@@ -29,7 +29,7 @@ from regatta.engines.local.scheduling.reservations import BEGINNING
 from regatta.engines.local.scheduling.scheduler import never_fits
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
-from regatta.engines.local.submit.preflight import preflight
+from regatta.engines.local.submit.preflight import check_python, preflight
 from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, rehearse_here
 from regatta.engines.submission import read_submission
 
@@ -76,6 +76,7 @@ def prepare(
         # Where the command is missing, a `comand` that was left aside is why.
         raise InvalidJob([*invalid.problems, *warnings]) from None
     if not shell.no_preflight:
+        check_python(context)
         roles = {pod.name: pod.role for pod in rehearsal.pods}
         by_role = {roles[name]: run for name, run in runs.items()}
         warnings += preflight(job, by_role, probe, may_pull=not dry_run)
