@@ -7,6 +7,7 @@ import signal
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,20 @@ def test_what_a_program_hides_in_groups_of_its_own_is_found_and_removed(name: st
             assert hidden.wait(60) == -signal.SIGKILL
         inner.make()
     assert not any(os.path.exists(folder) for folder in group.folders)
+
+
+@has_groups
+def test_groups_that_lie_a_thousand_deep_are_removed_or_cannot_be_made(name: str) -> None:
+    group = a_group(name)
+    for folder in group.folders:
+        inner = folder
+        with suppress(OSError):  # version 2 lets no program go so deep
+            for _ in range(1200):
+                inner += "/d"
+                os.mkdir(inner)
+    assert group.pids() == set()
+    assert group.remove()
+    assert not any(map(os.path.exists, group.folders))
 
 
 @has_groups

@@ -142,7 +142,11 @@ class Processes:
             except msgspec.MsgspecError as error:
                 state = _never_started("Unknown", f"its exit record cannot be read: {error}")
             if state.phase is RunPhase.LOST:
-                self._runtime.sweep(watched.run_id, watched.folder)
+                try:
+                    self._runtime.sweep(watched.run_id, watched.folder)
+                except Exception:  # one replica's trouble must not stop the others
+                    log.exception("cannot end what is left of %s", watched.folder)
+                    continue
                 state = msgspec.structs.replace(state, phase=RunPhase.EXITED)
             elif state.phase is RunPhase.NOT_STARTED:
                 # Its supervisor died before it claimed anything, so nothing of it ever ran; or

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PERIOD_US, LEAST_US = 100_000, 1_000
 #: The parent of all runs goes with the last of them, perhaps while another run is being made.
 TRIES = 10
+#: Groups that a program makes in its own may lie so deep: what has no path cannot be removed.
+DEEPEST = "64"
 #: Freezing and removing take the kernel a moment.
 FREEZE_SECONDS, REMOVE_SECONDS, PAUSE = 0.5, 1.0, 0.005
 
@@ -50,6 +52,7 @@ class Group:
     def make(self) -> None:
         """All of it that can be made, with its limits. Making it again does no harm."""
         self.folders = [folder for folder in self.folders if _make(folder)]
+        self._put("cgroup.max.depth", DEEPEST)
         self.only_counted = []
         if self._cpus and not self._limit_cpu():
             self.only_counted.append("cpu")
@@ -233,14 +236,17 @@ def _remove(folder: str) -> bool:
 
 
 def _with_inner(folder: str) -> Iterator[str]:
-    """The folder, then those that the program made in it."""
-    yield folder
-    try:
-        names = [entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return
-    for name in names:
-        yield from _with_inner(f"{folder}/{name}")
+    """The folder, then those that the program made in it, each before what is in it. How deep
+    they lie is the program's doing, so nothing here calls itself."""
+    todo = [folder]
+    while todo:
+        outer = todo.pop()
+        yield outer
+        try:
+            entries = list(os.scandir(outer))
+        except OSError:
+            continue  # gone meanwhile, or so deep that it has no path
+        todo += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _kill_each(pids: set[int]) -> None:
