@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from regatta.api.errors import RegattaError
 from regatta.engines.base import LogQuery
@@ -103,72 +102,6 @@ def test_bytes_that_are_no_text_do_no_harm(pod: Pod) -> None:
 def test_nothing_is_lost_in_bulk(pod: Pod) -> None:
     pod.play(shell("seq 1 200000"))
     assert pod.texts() == [str(n) for n in range(1, 200_001)]
-
-
-def test_the_launchers_files_belong_to_the_log(pod: Pod, tmp_path: Path) -> None:
-    logs = tmp_path / "paddle"
-    pod.play(
-        shell(
-            f"mkdir {logs}; for n in 0 1 2; do echo rank $n > {logs}/workerlog.$n; done; echo main"
-        ),
-        tail_folders=(str(logs),),
-    )
-    assert sorted(pod.texts()) == ["[1] rank 1", "[2] rank 2", "main"]
-
-
-def test_the_launchers_files_are_followed_while_it_runs(pod: Pod, tmp_path: Path) -> None:
-    logs = tmp_path / "paddle"
-    pod.start(
-        shell(f"mkdir {logs}; echo a > {logs}/workerlog.1; sleep 600"), tail_folders=(str(logs),)
-    )
-    pod.says("[1] a")
-
-
-LAUNCHER = """
-import os, signal, subprocess, sys, time
-folder, extra = sys.argv[1], sys.argv[2]
-os.makedirs(folder, exist_ok=True)
-trainer = '''
-import signal, sys, time
-def save(*_):
-    print("saved"); sys.exit(0)
-signal.signal(signal.SIGTERM, save)
-for step in range(3):
-    print("step", flush=True)
-time.sleep(600)
-'''
-log = open(folder + "/workerlog.0", "ab")
-started = log.tell()
-child = subprocess.Popen([sys.executable, "-c", trainer], stdout=log)
-def leave(*_):
-    child.terminate(); child.wait(); sys.exit(15)
-signal.signal(signal.SIGTERM, leave)
-while os.path.getsize(folder + "/workerlog.0") < started + 15:
-    time.sleep(0.01)
-echo = open(folder + "/workerlog.0")
-echo.seek(started)
-if extra:
-    print(extra)
-print(echo.readline() + echo.readline(), end="", flush=True)  # it lags behind by a line
-time.sleep(600)
-"""
-
-
-@pytest.mark.parametrize("extra", ["", "a word of its own"])
-def test_what_a_trainer_says_after_its_launcher_was_stopped_is_logged(
-    pod: Pod, tmp_path: Path, extra: str
-) -> None:
-    logs = tmp_path / "paddle"
-    logs.mkdir()
-    (logs / "workerlog.0").write_text("step\nof an earlier try\n")
-    launcher = replace(python(LAUNCHER), argv=(sys.executable, "-c", LAUNCHER, str(logs), extra))
-    pod.start(launcher, tail_folders=(str(logs),))
-    eventually(lambda: pod.texts().count("step") == 2)
-    pod.runtime.stop(pod.run, 30)
-    pod.ended()
-    said = [text for text in pod.texts() if text != extra]
-    # How far a launcher that also speaks for itself has come, lines that are all alike cannot tell.
-    assert said == ["step"] * (2 if extra else 3) + ["saved"]
 
 
 # -- rotation ----------------------------------------------------------------------------------
