@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.jobs import task_job
-from benchmarks.measure import REGATTA, Row, interleaved, milliseconds, whole
+from benchmarks.measure import REGATTA, Row, interleaved, milliseconds, until_line, whole
 
 FEW, MANY = 100, 20_000
 #: What retention keeps unless it is told otherwise.
@@ -56,12 +56,22 @@ def _submit(folder: Path, env: dict[str, str]) -> float:
     return took
 
 
-def _start(folder: Path, env: dict[str, str]) -> float:
+def _first_line(folder: Path, env: dict[str, str]) -> float:
+    job = task_job(folder, "started", ["echo", "it-started"])
+    return until_line([REGATTA, "run", str(job), "--replace"], "it-started", env)
+
+
+def _server_start(folder: Path, env: dict[str, str]) -> float:
     subprocess.run([REGATTA, "server", "stop"], env=env, check=True, capture_output=True)
     return whole([REGATTA, "server", "start"], env)
 
 
-MEASURED = {"`regatta get`": _get, "`regatta submit`": _submit, "`regatta server start`": _start}
+MEASURED = {
+    "`regatta get`": _get,
+    "`regatta submit`": _submit,
+    "`regatta run` to the first line": _first_line,
+    "`regatta server start`": _server_start,
+}
 
 
 def _room(env: dict[str, str], home: Path) -> Row:
