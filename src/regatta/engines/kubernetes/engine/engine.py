@@ -235,10 +235,12 @@ class KubernetesEngine:
             return ended_before is None or (ended is not None and ended < ended_before)
 
         doomed = [job for job in await self._list(namespace) if goes(job) and not job.deleting]
-        removal = await patches.delete_many(self._client, doomed)
-        for job in doomed:
+        batch = doomed[: patches.AT_ONCE]
+        await patches.delete_many(self._client, batch)
+        for job in batch:
             self._followed.forget(job)
-        return removal
+        ending = {job.name: job.uid for job in batch}
+        return Removal(ending=ending, left=len(doomed) - len(batch))
 
     @_call
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:

@@ -9,7 +9,6 @@ from typing import Any
 from regatta.api.job import Job, Mode
 from regatta.controller.changes import scaled, stopped, suspended
 from regatta.controller.world import PodPhase
-from regatta.engines.base import Removal
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
 from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, PODS
@@ -56,17 +55,15 @@ async def delete(client: KubeClient, namespace: str, name: str) -> Job:
     return job
 
 
-async def delete_many(client: KubeClient, jobs: list[Job]) -> Removal:
-    """Some of these. They go a moment later, which is not waited for here."""
-    batch = jobs[:AT_ONCE]
+async def delete_many(client: KubeClient, jobs: list[Job]) -> None:
+    """They go a moment later, which is not waited for here."""
     turns = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def delete_one(job: Job) -> None:
         async with turns:
             await _ask_to_delete(client, job)
 
-    await asyncio.gather(*map(delete_one, batch))
-    return Removal(ending={job.name: job.uid for job in batch}, left=len(jobs) - len(batch))
+    await asyncio.gather(*map(delete_one, jobs))
 
 
 async def _ask_to_delete(client: KubeClient, job: Job) -> None:
