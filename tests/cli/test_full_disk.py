@@ -58,6 +58,16 @@ def a_waiting_job(regatta: Regatta, go: Path) -> None:
     assert regatta("wait", "waiting", "--for", "running").code == 0
 
 
+def use_up_the_records_own_room(regatta: Regatta, disk: SmallDisk, go: Path) -> None:
+    """The first end on a full disk is still recorded: that room was taken before."""
+    submit(regatta, "first", f"while [ ! -e {go} ]; do sleep 0.05; done")
+    assert regatta("wait", "first", "--for", "running").code == 0
+    disk.fill()
+    go.touch()
+    assert regatta("wait", "first").code == 0
+    disk.fill()
+
+
 def kill_server(regatta: Regatta, *, guardian: bool) -> None:
     pid = regatta.address.pid
     if guardian:
@@ -138,7 +148,7 @@ def test_an_end_that_cannot_be_recorded_is_told_by_every_door(
     job = shell_job("waiting", script)
     run = regatta.start("run", regatta.write(job))
     eventually(lambda: regatta("wait", "waiting", "--for", "running").code == 0, "a running job")
-    disk.fill()
+    use_up_the_records_own_room(regatta, disk, go.with_name("first"))
     go.touch()
     full = FULL.format(regatta.files.folder)
     unrecorded = f"{full}: that worker-0 ended with exit code 3 cannot be recorded."

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import click
 
+from regatta.api.errors import RegattaError
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.job_names import for_each, job_argument
 from regatta.cli.options import duration
@@ -132,7 +133,12 @@ def _delete_many(settings: Settings, live: bool, before: datetime | None) -> Exi
     ending: dict[str, str] = {}
     left = 1
     while left:
-        done = engine.delete_many(settings.namespace, live=live, ended_before=before)
+        try:
+            done = engine.delete_many(settings.namespace, live=live, ended_before=before)
+        except RegattaError:
+            if jobs or runs:  # by the calls before
+                print(f"{_jobs_and_runs(jobs, runs)} deleted", flush=True)
+            raise
         jobs, runs, left = jobs + done.jobs, runs + done.runs, done.left
         ending |= done.ending
         if left and settings.terminal:
@@ -144,8 +150,7 @@ def _delete_many(settings: Settings, live: bool, before: datetime | None) -> Exi
     if not (jobs or runs or ending):
         print(_nothing(live, before))
         return Exit.OK
-    earlier = f" and {_some(runs, 'earlier run')}" if runs else ""
-    print(f"{_some(jobs, 'job')}{earlier} deleted", flush=True)
+    print(f"{_jobs_and_runs(jobs, runs)} deleted", flush=True)
     for name in waited.late:
         print(f"job {name} {_STILL_THERE}", flush=True)
     waited.raise_if_stuck()
@@ -156,6 +161,11 @@ def _nothing(live: bool, before: datetime | None) -> str:
     if before is not None:
         return f"No job or run ended before {before:%Y-%m-%d %H:%M:%S} UTC."
     return "No jobs." if live else "No finished jobs."
+
+
+def _jobs_and_runs(jobs: int, runs: int) -> str:
+    earlier = f" and {_some(runs, 'earlier run')}" if runs else ""
+    return _some(jobs, "job") + earlier
 
 
 def _some(number: int, what: str) -> str:

@@ -1,13 +1,15 @@
 """What a person deletes: by name, with every run that had it, or many at once.
 
 Of what has ended the folder goes first, which on a full disk makes the room for the rest; of what
-still runs the loop removes it when that has ended.
+still runs the loop removes it when that has ended. Where another program takes that room, there is
+the room that is kept for it, and where that is used up, what was removed and what is left is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
+from pathlib import Path
 
 from regatta.api.errors import DiskFull
 from regatta.controller.changes import no_such_job
@@ -18,11 +20,14 @@ from regatta.engines.local.home import Home
 from regatta.engines.local.loop import Loop
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.store.database import Store
+from regatta.engines.local.store.disk_full import has_room
 from regatta.engines.local.store.records import JobRecord
 from regatta.engines.local.store.writes import Transaction
 
 #: Jobs and runs that one call deletes: enough to be fast, few enough to hold up nobody.
 AT_ONCE = 500
+#: And where their rows find less room than `PLENTY`: few enough for the room that is kept.
+AT_ONCE_WHEN_FULL, PLENTY = 10, 8 * 1024 * 1024
 
 
 class Deleting:
@@ -44,13 +49,14 @@ class Deleting:
             self._forget(tx, uids, emptied)
             tx.remove_runs_named(namespace, name)
 
-        self._write(forget, uids)
+        self._write(forget, uids, emptied)
         if record is not None:
             self._wait_until_gone(record.uid)
 
     def delete_many(self, namespace: str, live: bool, ended_before: datetime | None) -> Removal:
         """The ended ones first, a batch at a time; with the last of them those that live."""
-        ended = dict(self._store.read.ended_in(namespace, ended_before, AT_ONCE))
+        most = AT_ONCE if has_room(self._home.path, PLENTY) else AT_ONCE_WHEN_FULL
+        ended = dict(self._store.read.ended_in(namespace, ended_before, most))
         emptied = self._emptied(ended)
         uids = list(ended)
         done = Removal()
@@ -63,7 +69,7 @@ class Deleting:
             if live and not left:
                 doomed = [record.uid for record in tx.unfinished(namespace)]
                 uids.extend(doomed)
-                slow += self._forget(tx, doomed, set())
+                slow += self._forget(tx, doomed, ())
             done = Removal(
                 jobs=current,
                 runs=sum(not current for current in ended.values()),
@@ -71,21 +77,30 @@ class Deleting:
                 left=left,
             )
 
-        self._write(forget, uids)
+        self._write(forget, uids, emptied)
         return done
 
-    def _emptied(self, uids: Iterable[str]) -> set[str]:
-        """Those of which nothing runs and no folder is left."""
-        return {uid for uid in uids if self._is_over(uid) and self._removed(uid)}
+    def _emptied(self, uids: Iterable[str]) -> dict[str, bool]:
+        """Those of which nothing runs and no folder is left; by uid whether there was one."""
+        emptied = {}
+        for uid in filter(self._is_over, uids):
+            had = self._home.job(uid).exists()
+            if not had or self._removed(uid):
+                emptied[uid] = had
+        return emptied
 
     def _is_over(self, uid: str) -> bool:
         record = self._store.read.job(uid)
         return record is None or (record.job.finished and not self._store.read.has_live_pods(uid))
 
     def _removed(self, uid: str) -> bool:
-        return remove_tree(self._home.job(uid)) is None
+        gone = remove_tree(self._home.job(uid)) is None
+        self._store.claim_room()
+        return gone
 
-    def _forget(self, tx: Transaction, uids: Iterable[str], emptied: set[str]) -> list[JobRecord]:
+    def _forget(
+        self, tx: Transaction, uids: Iterable[str], emptied: Collection[str]
+    ) -> list[JobRecord]:
         """The jobs among them of which something still has to end, or to go."""
         now = self._clock.now().wall
         slow = []
@@ -103,15 +118,22 @@ class Deleting:
                 delete_pod(tx, pod, now)
         return slow
 
-    def _write(self, forget: Callable[[Transaction], None], uids: list[str]) -> None:
-        """What makes room may spend the room that is kept for it."""
+    def _write(
+        self, forget: Callable[[Transaction], None], uids: list[str], emptied: dict[str, bool]
+    ) -> None:
         try:
-            with self._store.write() as tx:
+            with self._store.write(making_room=True) as tx:
                 forget(tx)
         except DiskFull:
-            self._store.reserve.spend()
-            with self._store.write() as tx:
-                forget(tx)
+            self._store.spend_reserve()
+            try:
+                with self._store.write(making_room=True) as tx:
+                    forget(tx)
+            except DiskFull as full:
+                if removed := sum(emptied.values()):
+                    raise _half_done(self._home.path, removed) from full
+                raise
+        self._store.keep_room()
         self._loop.look_at(*uids)
 
     def _wait_until_gone(self, uid: str, timeout: float = 2.0) -> None:
@@ -124,3 +146,14 @@ class Deleting:
             if record is None or self._store.read.has_live_pods(uid):
                 return
             feed.wait(version, left)
+
+
+def _half_done(folder: Path, removed: int) -> DiskFull:
+    logs, them = (
+        ("the logs of 1 run", "it") if removed == 1 else (f"logs of {removed} runs", "them")
+    )
+    return DiskFull(
+        f"the disk that holds {folder} is full: {logs} were removed, but another program took the "
+        f"room, and what is on record about {them} is still there. Make room there, and delete "
+        f"{them} again."
+    )

@@ -62,7 +62,7 @@ class Housekeeping:
     def _step(self) -> tuple[bool, set[str]]:
         if uids := self._store.read.unmeasured(MEASURED):
             sizes = {uid: size_on_disk(self._home.job(uid)) for uid in uids}
-            with self._store.write() as tx:
+            with self._store.write(making_room=True) as tx:
                 for uid, size in sizes.items():
                     tx.set_run_size(uid, size)
             return True, set()
@@ -112,7 +112,7 @@ class Housekeeping:
     def _write_down(self, done: list[Task]) -> None:
         now = self._clock.now().wall
         gone: dict[str, list[str]] = {}
-        with self._store.write() as tx:
+        with self._store.write(making_room=True) as tx:
             for task in done:
                 run = tx.run(task.uid)
                 if run is None or run.ended_at is None:  # a person was faster

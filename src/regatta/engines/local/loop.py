@@ -94,6 +94,8 @@ class Loop:
         #: Jobs of which only a folder and rows are left, and whether rows were removed.
         self._emptied: set[str] = set()
         self._removed = False
+        #: On a full disk something is to be removed: the next turn may use the room kept for that.
+        self._makes_room = False
         self._rubbish = Rubbish(home, store, self.notices, clock)
         #: Runs whose end was written in this transaction.
         self._ended_runs: list[Path] = []
@@ -197,8 +199,9 @@ class Loop:
         self._removed = False
         self._ended_runs.clear()
         ended: list[str] = []
+        makes_room, self._makes_room = self._makes_room, False
         try:
-            with self._store.write() as tx:
+            with self._store.write(making_room=makes_room) as tx:
                 for pod_uid, state in news:
                     dirty |= self._record(tx, pod_uid, state, now, ended)
                 self._settle(tx, dirty, now, explain)
@@ -207,10 +210,10 @@ class Loop:
         except DiskFull:
             self.notices.disk_full(news)
             self._carry_out(self._to_be_ended())
-            self._start_over(0.0 if self._make_room() else RETRY)
+            self._start_over(0.0 if self._make_room(makes_room) else RETRY)
             return
-        if self.notices.disk_has_room() or self._removed:
-            self._store.reserve.keep()
+        if (not makes_room and self.notices.disk_has_room()) or self._removed:
+            self._store.keep_room()
         self._processes.forget(ended)
         self._rubbish.remove_scratch(self._ended_runs)
         self._rubbish.add(self._emptied)
@@ -399,7 +402,7 @@ class Loop:
         if gone := self._rubbish.remove():
             self.look_at(*gone)
 
-    def _make_room(self) -> bool:
+    def _make_room(self, kept_is_used: bool) -> bool:
         """On a full disk: what is to be removed makes room, and some is kept for removing it.
         Whether another try is worth it at once."""
         read = self._store.read
@@ -407,7 +410,10 @@ class Loop:
         live = {pod.job_uid for pod in read.pods_not_over() if self._lives(pod)}
         self._rubbish.add(uid for uid in doomed - live if self._home.job(uid).exists())
         removed = self._rubbish.remove()
-        return bool(removed) or (bool(doomed) and self._store.reserve.spend())
+        if removed:
+            self._store.claim_room()
+        self._makes_room = bool(doomed)
+        return bool(removed) or (bool(doomed) and (not kept_is_used or self._store.spend_reserve()))
 
     def _lives(self, pod: PodRecord) -> bool:
         return pod.alive and not self.notices.has_ended(pod.uid)

@@ -10,8 +10,11 @@ import pytest
 from regatta.api.errors import DiskFull
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking, in_loop_thread
+from regatta.engines.local import deleting, rubbish
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
+from regatta.engines.local.replicas.removing import remove_tree
+from regatta.engines.local.store import disk_full
 from regatta.engines.local.store.disk_full import RESERVE_BYTES, Reserve, has_room
 from tests.engines.local.jobs import a_job, eventually, submit, wait_for, wait_until_quiet
 from tests.engines.local.runs import CAN_MOUNT
@@ -120,3 +123,65 @@ def test_the_reserve_never_takes_more_than_it_leaves(disk: SmallDisk) -> None:
     assert not has_room(disk.path)
     assert reserve.spend()
     assert has_room(disk.path, kept)
+
+
+@pytest.fixture
+def greedy(disk: SmallDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program takes whatever becomes free on the disk, at once."""
+
+    def remove_and_fill(folder: Path) -> OSError | None:
+        failure = remove_tree(folder)
+        disk.fill()
+        return failure
+
+    def spend_and_fill(reserve: Reserve) -> bool:
+        spent = spend(reserve)
+        disk.fill()
+        return spent
+
+    spend = Reserve.spend
+    monkeypatch.setattr(deleting, "remove_tree", remove_and_fill)
+    monkeypatch.setattr(rubbish, "remove_tree", remove_and_fill)
+    monkeypatch.setattr(Reserve, "spend", spend_and_fill)
+
+
+def fill_to_the_last(engine: Blocking, disk: SmallDisk) -> None:
+    """The database's own file has no room left either."""
+    disk.fill()
+    with pytest.raises(DiskFull):
+        submit_many(engine)
+    disk.fill()
+
+
+@pytest.mark.usefixtures("greedy")
+def test_a_delete_works_though_another_program_takes_the_room_that_it_makes(
+    engine: Blocking, disk: SmallDisk
+) -> None:
+    an_old_job(engine)
+    submit(engine, a_job("hog", f"{PRINTS_MUCH}; exec sleep 600"))
+    wait_for(engine, "hog", Phase.RUNNING)
+    fill_to_the_last(engine, disk)
+    engine.delete("default", "old")
+    engine.delete_many("default", live=True)
+    eventually(lambda: not engine.list(None), "the end of all jobs")
+
+
+@pytest.fixture
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that sets no room aside."""
+    monkeypatch.setattr(disk_full, "take_room", lambda *_: True)
+
+
+@pytest.mark.usefixtures("nothing_kept", "greedy")
+def test_where_no_room_is_left_a_delete_says_what_is_gone_and_works_once_there_is(
+    engine: Blocking, disk: SmallDisk
+) -> None:
+    an_old_job(engine)
+    fill_to_the_last(engine, disk)
+    for said in ("the logs of 1 run were removed.*delete it again", "nothing was changed"):
+        with pytest.raises(DiskFull, match=said):
+            engine.delete("default", "old")
+    assert "old" in [job.name for job in engine.list(None)]
+    disk.make_room()
+    engine.delete("default", "old")
+    assert "old" not in [job.name for job in engine.list(None)]

@@ -19,7 +19,13 @@ from importlib import resources
 from pathlib import Path
 
 from regatta.api.errors import BrokenDatabase, NewerDatabase
-from regatta.engines.local.store.disk_full import Reserve, has_room, telling_a_full_disk
+from regatta.engines.local.store.disk_full import (
+    Reserve,
+    RoomAhead,
+    has_room,
+    nothing_changed,
+    telling_a_full_disk,
+)
 from regatta.engines.local.store.feed import Feed
 from regatta.engines.local.store.footing import Footing, write_again
 from regatta.engines.local.store.queries import Queries
@@ -35,9 +41,10 @@ class Store:
     def __init__(self, path: Path) -> None:
         """Raises DiskFull where even what is kept for opening it is gone."""
         self._path = path
-        self.reserve = Reserve(path.with_name(path.name + ".reserve"))
+        self._reserve = Reserve(path.with_name(path.name + ".reserve"))
+        self._ahead = RoomAhead(path.with_name(path.name + "-wal"))
         if not has_room(path.parent):
-            self.reserve.spend()
+            self._reserve.spend()
         try:
             with telling_a_full_disk(path.parent):
                 self._writer = _connect(path)
@@ -62,13 +69,16 @@ class Store:
         #: Of the files: readers that opened former ones open these.
         self._generation = 0
         self.feed = Feed(int(Transaction(self._writer).counter("version")))
-        self.reserve.keep()
+        self.keep_room()
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[Transaction]:
-        """One transaction. Rolled back when the block raises; not reentrant. Raises DiskFull."""
+    def write(self, *, making_room: bool = False) -> Iterator[Transaction]:
+        """One transaction. Rolled back when the block raises; not reentrant. Raises DiskFull: for
+        what makes room not before the room that is kept for it is used up."""
         with self._writing, telling_a_full_disk(self._path.parent):
             self.stand_firm()
+            if not (making_room or self._ahead.is_left()):
+                raise nothing_changed(self._path.parent)
             self._writer.execute("BEGIN IMMEDIATE")
             tx = Transaction(self._writer)
             try:
@@ -83,6 +93,24 @@ class Store:
                 if self._writer.in_transaction:  # SQLite ends it itself when the disk is full
                     self._writer.execute("ROLLBACK")
                 raise
+
+    def keep_room(self) -> None:
+        """For what makes room on a full disk, and for a server that starts on one."""
+        with self._writing:
+            self._ahead.keep()
+            self._reserve.keep()
+
+    def claim_room(self) -> None:
+        """What was freed a moment ago is for what makes room."""
+        with self._writing:
+            self._ahead.claim()
+
+    def spend_reserve(self) -> bool:
+        """On what makes room; False where none was kept."""
+        with self._writing:
+            spent = self._reserve.spend()
+            self._ahead.claim()
+        return spent
 
     @property
     def read(self) -> Queries:

@@ -1,8 +1,8 @@
 """A disk with no room left: how it is told, and the little room kept for making more.
 
-To delete a job is to write first: its rows change before its folder goes. And to open a database is
-to write too, beside it. So a file of no use is kept, which a delete on a full disk may spend, and
-so may a server that starts on one.
+To delete a job is to write: its rows go, too. So room is kept behind the end of the database's log
+(`RoomAhead`), where no other program can take it, for what makes room. And to open a database is to
+write too, beside it: for a server that starts on a full disk a file of no use is kept (`Reserve`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from regatta.api.errors import DiskFull
+from regatta.engines.local.supervisor.linux import take_room
 
+#: Room for the rows of some hundred jobs to be removed.
+AHEAD_BYTES = 1024 * 1024
 RESERVE_BYTES = 1024 * 1024
 #: Where there is not so much, a part of it; less than this is of no use.
-LEAST_RESERVE_BYTES = 64 * 1024
+LEAST_BYTES = 64 * 1024
 #: Enough to open the store and for a server's own files.
 ROOM_TO_START = 256 * 1024
 
@@ -37,10 +40,14 @@ def telling_a_full_disk(folder: Path) -> Iterator[None]:
     except (OSError, sqlite3.OperationalError) as error:
         if not _means_full(error, folder):
             raise
-        raise DiskFull(
-            f"the disk that holds {folder} is full, so nothing was changed. {WHAT_HELPS}, and try "
-            "again."
-        ) from error
+        raise nothing_changed(folder) from error
+
+
+def nothing_changed(folder: Path) -> DiskFull:
+    return DiskFull(
+        f"the disk that holds {folder} is full, so nothing was changed. {WHAT_HELPS}, and try "
+        "again."
+    )
 
 
 def _means_full(error: OSError | sqlite3.OperationalError, folder: Path) -> bool:
@@ -61,15 +68,65 @@ def has_room(folder: Path, wanted: int = ROOM_TO_START) -> bool:
     return True
 
 
+class RoomAhead:
+    """Behind the end of the file that SQLite appends to, and without making it longer.
+
+    Ordinary writes take the room they need from the disk and leave this; what makes room uses it.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        #: Bytes that ordinary writes have to leave.
+        self._level = 0
+
+    def keep(self) -> None:
+        """As much as there can be; never more than is left for everything else."""
+        for level in _parts(AHEAD_BYTES):
+            missing = level - self._had
+            if missing <= 0 or (has_room(self._log.parent, missing + level) and self._take(level)):
+                self._level = max(level, self._level)
+                return
+
+    def claim(self) -> None:
+        """Room that was freed a moment ago, before another program has it."""
+        for level in _parts(AHEAD_BYTES):
+            if self._take(level):
+                self._level = max(level, self._level)
+                return
+
+    def is_left(self) -> bool:
+        """Whether an ordinary write leaves what is kept: what the last one took comes back."""
+        return self._take(self._level)
+
+    @property
+    def _had(self) -> int:
+        try:
+            found = self._log.stat()
+        except FileNotFoundError:
+            return 0
+        return found.st_blocks * 512 - found.st_size
+
+    def _take(self, level: int) -> bool:
+        if self._had >= level:
+            return True
+        try:
+            # SQLite locks its other files, never this one: closing it here lets go of nothing.
+            file = os.open(self._log, os.O_WRONLY)
+        except FileNotFoundError:
+            return True  # nothing was ever written
+        try:
+            return take_room(file, os.fstat(file).st_size, level)
+        finally:
+            os.close(file)
+
+
 class Reserve:
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def keep(self) -> None:
         """Take the room, unless it is taken; never more than is left for everything else."""
-        size = RESERVE_BYTES
-        while size >= LEAST_RESERVE_BYTES and not self._take(size):
-            size //= 2
+        any(self._take(size) for size in _parts(RESERVE_BYTES))
 
     def _take(self, size: int) -> bool:
         try:
@@ -98,3 +155,10 @@ class Reserve:
         except FileNotFoundError:
             return False
         return kept > 0
+
+
+def _parts(most: int) -> Iterator[int]:
+    """All of it, half of it, and so on."""
+    while most >= LEAST_BYTES:
+        yield most
+        most //= 2
