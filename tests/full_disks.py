@@ -38,6 +38,18 @@ class SmallDisk:
                         file.write(b"x" * size)
         assert self.room == 0
 
+    def take_no_more_files(self) -> None:
+        """Of a tmpfs: bytes there are, and none of them can be had for a new file."""
+        found = os.statvfs(self.path)
+        self._remount(found.f_files - found.f_ffree)
+
+    def take_files(self) -> None:
+        self._remount(0)
+
+    def _remount(self, most_files: int) -> None:
+        options = f"remount,nr_inodes={most_files}"
+        subprocess.run(["mount", "-o", options, self.path], check=True)
+
     def make_room(self) -> None:
         self._filler.unlink(missing_ok=True)
 

@@ -70,6 +70,7 @@ class LocalJobs:
         # The rehearsal's places are for checks only; the job's own are reserved when it is written.
         prepared = self._prepare(submission, shell, lambda _: last_reserved(self._store.read))
         job, now = prepared.job, self._clock.now().wall
+        self._store.require_room(places_needed(job))
         with self._store.write() as tx:
             if arrived := self._arrived(tx, submission.key):
                 return arrived
@@ -261,6 +262,7 @@ class LocalJobs:
         def change(tx: Transaction, record: JobRecord) -> None:
             job = scaled(record.job, role, replicas)
             prepare.refuse_what_never_fits(job, self._machine)
+            self._store.require_room(places_needed(job))  # all replicas start again
             if not reserve_places(tx, job.uid, places_needed(job)):
                 raise NotPossible(f"no ports are free for {replicas} replicas of {role} just now")
             tx.set_job(job)
@@ -271,7 +273,10 @@ class LocalJobs:
 
     def suspend(self, namespace: str, name: str, wanted: bool) -> Job:
         def change(tx: Transaction, record: JobRecord) -> None:
-            tx.set_job(suspended(record.job, wanted))
+            job = suspended(record.job, wanted)
+            if not wanted:
+                self._store.require_room(places_needed(job))
+            tx.set_job(job)
 
         return self._change(namespace, name, change)
 

@@ -39,6 +39,7 @@ from regatta.engines.local.scheduling.binding import Bound, bind_pods, reserve_p
 from regatta.engines.local.scheduling.ledger import Ledger, places_needed
 from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.database import Store
+from regatta.engines.local.store.disk_full import says_full
 from regatta.engines.local.store.records import JobRecord, PodRecord
 from regatta.engines.local.store.writes import Transaction
 from regatta.engines.local.wakeups import Timers
@@ -394,8 +395,12 @@ class Loop:
         for pod in pods:
             try:
                 self._processes.carry_out(pod, self._folder(pod), self._build)
-            except OSError:
-                log.exception("%s: cannot be started or stopped now", pod.name)
+                self.notices.found_room(pod)
+            except OSError as error:
+                if says_full(error):
+                    self.notices.waits_for_room(pod)
+                else:
+                    log.exception("%s: cannot be started or stopped now", pod.name)
                 self._timers.set_due(pod.job_uid, self._clock.monotonic() + RETRY)
 
     def _remove_rubbish(self) -> None:

@@ -1,5 +1,6 @@
-"""What the engine knows about jobs and cannot write down: that the disk is full, and what cannot be
-removed. It is shown with the jobs it is about, and by the server itself, until it is over.
+"""What the engine knows about jobs and cannot write down: that the disk is full, what cannot be
+started because of that, and what cannot be removed. It is shown with the jobs it is about, and by
+the server itself, until it is over.
 
 Told by the loop's thread, asked from those of doors.
 """
@@ -33,6 +34,8 @@ class Notices:
         #: Ends that could not be recorded: by job how they are told, and by pod.
         self._told: dict[str, str] = {}
         self._ends: dict[str, Exit] = {}
+        #: Replicas that find no room for their files, by pod.
+        self._held_back: dict[str, PodRecord] = {}
         #: Jobs whose folders cannot be removed, and why.
         self._stuck: dict[str, str] = {}
 
@@ -72,6 +75,18 @@ class Notices:
         self._tell_watchers()
         return True
 
+    def waits_for_room(self, pod: PodRecord) -> None:
+        """It cannot be started before there is some."""
+        if pod.uid not in self._held_back:
+            log.warning("%s", self._cannot_start(pod.name))
+            self._held_back = {**self._held_back, pod.uid: pod}
+            self._store.feed.tell_unwritten(frozenset({pod.job_uid}))
+
+    def found_room(self, pod: PodRecord) -> None:
+        if pod.uid in self._held_back:
+            self._held_back = {uid: p for uid, p in self._held_back.items() if uid != pod.uid}
+            self._store.feed.tell_unwritten(frozenset({pod.job_uid}))
+
     def cannot_remove(self, job_uid: str, why: OSError) -> None:
         text = f"{why.filename} cannot be removed ({why.strerror})"
         if self._stuck.get(job_uid) != text:
@@ -97,6 +112,10 @@ class Notices:
         if self._disk_is_full and (job.deleting or not job.finished):
             what = self._told.get(job.uid, "what becomes of the job")
             return _troubled(job, DISK_FULL, self._full(what))
+        held = [f"{p.role}-{p.index}" for p in self._held_back.values() if p.job_uid == job.uid]
+        if held and not job.finished:
+            more = f" and {len(held) - 1} more" if len(held) > 1 else ""
+            return _troubled(job, DISK_FULL, self._cannot_start(f"{held[0]}{more}"))
         return job
 
     def on_pod(self, pod: PodView) -> PodView:
@@ -114,12 +133,20 @@ class Notices:
 
     def of_engine(self) -> tuple[str, ...]:
         full = (self._full("what becomes of jobs"),) if self._disk_is_full else ()
+        if self._held_back and not full:
+            full = (self._cannot_start("replicas"),)
         return full + tuple(f"a deleted job: {text}" for text in self._stuck.values())
 
     def _full(self, what: str) -> str:
         return (
             f"the disk that holds {self._folder} is full: {what} cannot be recorded. "
             f"{WHAT_HELPS}; it is recorded then."
+        )
+
+    def _cannot_start(self, what: str) -> str:
+        return (
+            f"the disk that holds {self._folder} is full: {what} cannot be started. {WHAT_HELPS}; "
+            "it goes on then."
         )
 
 

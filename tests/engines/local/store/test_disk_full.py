@@ -49,6 +49,10 @@ def submit_many(engine: Blocking) -> None:
         submit(engine, a_job(f"next-{number}", "true", runPolicy={"suspend": True}))
 
 
+def wait_until_gone(engine: Blocking, name: str) -> None:
+    eventually(lambda: name not in [job.name for job in engine.list(None)], f"the end of {name}")
+
+
 def an_old_job(engine: Blocking) -> None:
     submit(engine, a_job("old", PRINTS_MUCH))
     wait_for(engine, "old", Phase.COMPLETED)
@@ -185,3 +189,29 @@ def test_where_no_room_is_left_a_delete_says_what_is_gone_and_works_once_there_i
     disk.make_room()
     engine.delete("default", "old")
     assert "old" not in [job.name for job in engine.list(None)]
+
+
+def test_nothing_that_would_start_replicas_is_accepted_and_what_runs_goes_on(
+    engine: Blocking, disk: SmallDisk
+) -> None:
+    submit(engine, a_job("runs", "exec sleep 600"))
+    submit(engine, a_job("sleeps", "true", runPolicy={"suspend": True}))
+    wait_for(engine, "runs", Phase.RUNNING)
+    before = engine.pods("default", "runs")
+    disk.take_no_more_files()
+    for refused in (
+        lambda: engine.scale("default", "runs", "worker", 2),
+        lambda: engine.resume("default", "sleeps"),
+        lambda: submit(engine, a_job("next", "true")),
+    ):
+        with pytest.raises(DiskFull, match="is full, so nothing was changed"):
+            refused()
+    assert [(pod.uid, pod.phase) for pod in before] == [
+        (pod.uid, pod.phase) for pod in engine.pods("default", "runs")
+    ]
+    disk.take_files()
+    engine.scale("default", "runs", "worker", 2)
+    engine.resume("default", "sleeps")
+    wait_for(engine, "sleeps", Phase.COMPLETED)
+    engine.delete("default", "runs")
+    wait_until_gone(engine, "runs")

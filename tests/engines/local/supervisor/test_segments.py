@@ -397,3 +397,20 @@ def test_room_that_was_taken_and_not_used_is_given_back(pod: Pod) -> None:
     pod.play(shell("echo one"))
     (segment,) = (pod.run / "logs").iterdir()
     assert segment.stat().st_blocks * 512 <= 4096
+
+
+@pytest.mark.skipif(not CAN_MOUNT, reason="only root may mount the small disk this fills")
+def test_an_exit_that_finds_no_room_is_written_once_there_is_some(pod: Pod, tmp_path: Path) -> None:
+    with a_small_disk(pod.folder, size="1m") as disk:
+        go = tmp_path / "go"
+        pod.start(shell(f"while [ ! -e {go} ]; do sleep 0.01; done; exit 3"))
+        pod.reaches(RunPhase.RUNNING)
+        (pod.run / "exit.json.reserve").unlink()  # as if there had been none from the beginning
+        disk.take_no_more_files()
+        child = pod.runtime.inspect(pod.run).pid
+        go.touch()
+        eventually(lambda: not Path(f"/proc/{child}").exists())
+        disk.take_files()
+        end = pod.ended().exit
+        assert end is not None
+        assert end.code == 3

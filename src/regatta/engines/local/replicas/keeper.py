@@ -21,6 +21,7 @@ from regatta.api.errors import InvalidJob
 from regatta.controller.world import Exit
 from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
+from regatta.engines.local.store.disk_full import ROOM_FOR_REPLICA, has_room, says_full
 from regatta.engines.local.store.records import PodRecord
 
 log = logging.getLogger(__name__)
@@ -90,7 +91,8 @@ class Processes:
         return watched is None or (pod.stopping and not watched.signalled)
 
     def carry_out(self, pod: PodRecord, folder: Path, build: Build) -> None:
-        """Make true what the store says: it runs, or it was asked to stop. OSError: not now."""
+        """Make true what the store says: it runs, or it was asked to stop. OSError: not now, such
+        as on a disk that has no room for its files."""
         watched = self._watched.get(pod.uid)
         if watched is None:
             watched = Watched(pod.uid, pod.job_uid, f"{pod.uid}/{pod.run}", folder)
@@ -151,6 +153,11 @@ class Processes:
             elif state.phase is RunPhase.NOT_STARTED:
                 # Its supervisor died before it claimed anything, so nothing of it ever ran; or
                 # all that it wrote is gone.
+                if watched.starting and not has_room(watched.folder, ROOM_FOR_REPLICA):
+                    # It found no room for its claim: whoever hears of this starts it again.
+                    self.forget([watched.pod])
+                    news.append((watched.pod, state))
+                    continue
                 why = "its supervisor ended before the process was started"
                 if not watched.starting:
                     why = "its folder in the state folder was removed while it ran"
@@ -194,6 +201,9 @@ class Processes:
         except InvalidJob as error:
             watched.told = _never_started("CannotStart", str(error))
         except OSError as error:
+            if says_full(error):
+                del self._watched[pod.uid]
+                raise
             log.warning("cannot start %s: %s", pod.name, error)
             watched.told = _never_started("CannotStart", f"its supervisor cannot start: {error}")
 

@@ -47,6 +47,7 @@ from regatta.engines.local.replicas.runspec import (
     RunSpec,
     encode_run,
 )
+from regatta.engines.local.store.disk_full import ROOM_FOR_REPLICA, has_room, says_full
 from regatta.engines.local.supervisor import groups, marks, tree
 
 SUPERVISOR = str(Path(supervisor.__file__).with_name("__main__.py"))
@@ -141,7 +142,8 @@ class Runtime:
     def start(self, spec: RunSpec) -> int:
         """Write run.json and spawn the supervisor; its pid.
 
-        Calling it twice for one folder does no harm: only one supervisor gets the claim.
+        Calling it twice for one folder does no harm: only one supervisor gets the claim. OSError:
+        it cannot be started; with ENOSPC, not before there is room.
         """
         if sys.platform != "linux":
             raise OSError(
@@ -150,6 +152,8 @@ class Runtime:
             )
         folder = Path(spec.folder)
         (folder / LOGS_FOLDER).mkdir(parents=True, exist_ok=True)
+        if not has_room(folder, ROOM_FOR_REPLICA):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         for wanted in spec.make_folders:
             os.makedirs(wanted, exist_ok=True)
         # Known before anything starts, so that whoever is killed now can be cleaned up after.
@@ -217,7 +221,7 @@ class Runtime:
             folder.mkdir(parents=True, exist_ok=True)
             _replace(folder / STOP_FILE, msgspec.json.encode({"grace_seconds": grace_seconds}))
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if not says_full(error):
                 raise
             # On a full disk the signal alone must do, with the run's own grace period.
         pid = self._find(folder)

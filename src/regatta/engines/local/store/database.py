@@ -20,6 +20,8 @@ from pathlib import Path
 
 from regatta.api.errors import BrokenDatabase, NewerDatabase
 from regatta.engines.local.store.disk_full import (
+    ROOM_FOR_REPLICA,
+    ROOM_TO_START,
     Reserve,
     RoomAhead,
     has_room,
@@ -93,6 +95,12 @@ class Store:
                 if self._writer.in_transaction:  # SQLite ends it itself when the disk is full
                     self._writer.execute("ROLLBACK")
                 raise
+
+    def require_room(self, replicas: int) -> None:
+        """For so many to be started. Raises DiskFull: what is asked for could be written down, and
+        then not be carried out."""
+        if not has_room(self._path.parent, ROOM_TO_START + replicas * ROOM_FOR_REPLICA):
+            raise nothing_changed(self._path.parent)
 
     def keep_room(self) -> None:
         """For what makes room on a full disk, and for a server that starts on one."""

@@ -25,6 +25,8 @@ RESERVE_BYTES = 1024 * 1024
 LEAST_BYTES = 64 * 1024
 #: Enough to open the store and for a server's own files.
 ROOM_TO_START = 256 * 1024
+#: Enough for the files of a replica, and for its first lines.
+ROOM_FOR_REPLICA = 128 * 1024
 
 WHAT_HELPS = "Delete old jobs with their logs (`regatta delete NAME`), or make room there"
 #: What SQLite says of a full disk when it is not a page that found no room: its shared memory
@@ -52,7 +54,7 @@ def nothing_changed(folder: Path) -> DiskFull:
 
 def _means_full(error: OSError | sqlite3.OperationalError, folder: Path) -> bool:
     if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return says_full(error)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code == sqlite3.SQLITE_FULL or (code in _PERHAPS_FULL and not has_room(folder))
 
@@ -64,8 +66,12 @@ def has_room(folder: Path, wanted: int = ROOM_TO_START) -> bool:
         with tempfile.TemporaryFile(dir=folder) as probe:
             os.posix_fallocate(probe.fileno(), 0, wanted)
     except OSError as error:
-        return error.errno not in (errno.ENOSPC, errno.EDQUOT)
+        return not says_full(error)
     return True
+
+
+def says_full(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 class RoomAhead:

@@ -87,7 +87,8 @@ class Reserve:
             self._put(content, os.O_CREAT | os.O_WRONLY)
         except OSError:
             # A copy-on-write file system wants new blocks even to overwrite: give ours back first.
-            os.unlink(self._temporary)
+            if os.path.exists(self._temporary):
+                os.unlink(self._temporary)
             self._put(content, os.O_CREAT | os.O_WRONLY)
         os.rename(self._temporary, self._path)
         directory = os.open(os.path.dirname(self._path), os.O_RDONLY)

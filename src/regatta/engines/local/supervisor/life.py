@@ -13,6 +13,7 @@ and its marks, and nothing here was needed for that.
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import errno
 import os
 import time
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Another supervisor has this run. Nothing was touched.
 EXIT_CLAIMED = 73
+#: How often a full disk is tried again.
+ROOM_LOOK = 0.5
 
 
 class Ended(Exception):
@@ -324,17 +327,25 @@ class Life:
             pass  # a full disk: the lock still says that we live
 
     def _write_exit(self, ended: Ended) -> None:
-        self._reserve.spend(
-            {
-                "code": ended.code,
-                "reason": ended.reason,
-                "message": ended.message,
-                "stopped": self._stopping,
-                "started_at": self._started_at or None,
-                "finished_at": timestamp(),
-                "restarts": self._restarts,
-            }
-        )
+        """Where the disk was full from the beginning, once there is room; nobody asks for the end
+        of what was stopped."""
+        content = {
+            "code": ended.code,
+            "reason": ended.reason,
+            "message": ended.message,
+            "stopped": self._stopping,
+            "started_at": self._started_at or None,
+            "finished_at": timestamp(),
+            "restarts": self._restarts,
+        }
+        while True:
+            try:
+                return self._reserve.spend(content)
+            except OSError as error:
+                full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+                if not full or self._stopping or self._terminated:
+                    raise
+            time.sleep(ROOM_LOOK)
 
     def _words(self) -> str:
         """The last whole lines of output, and what the kernel did to it."""
