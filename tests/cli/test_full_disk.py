@@ -103,6 +103,9 @@ def test_on_a_full_disk_all_can_be_read_however_the_server_ended_and_a_delete_ma
     an_old_job(regatta)
     disk.fill()
     all_read(regatta)
+    refused = regatta("submit", "-", stdin=shell_job("next", "true"))
+    assert refused.code == 1
+    assert FULL.format(regatta.files.folder) in refused.err
     assert regatta("server", "stop").code == 0
     disk.fill()
     all_read(regatta)

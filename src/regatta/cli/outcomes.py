@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from regatta.api.errors import (
     ClusterUnreachable,
+    DiskFull,
     InternalError,
     InvalidJob,
     JobIsLive,
     JobNotFound,
     NeverFits,
     NoCluster,
+    NoPorts,
     NoServerHere,
     NotAllowed,
     NotInstalled,
@@ -72,6 +74,8 @@ ENDINGS = {
         hint="Where a check is mistaken, `--no-preflight` submits without them."
     ),
     InternalError.code: Ending(Exit.FAILED),
+    DiskFull.code: Ending(Exit.FAILED),
+    NoPorts.code: Ending(Exit.FAILED),
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
     ),
