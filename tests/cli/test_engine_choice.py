@@ -94,13 +94,19 @@ def test_a_file_that_is_no_map_is_refused(home: Path) -> None:
         choose(Given())
 
 
-def test_what_the_file_says_to_the_server_is_checked_too(home: Path) -> None:
+def test_what_the_file_says_to_the_server_is_warned_of_and_stops_no_command(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (home / "config.yaml").write_text("retention: {age: 90d, runs: 10}\n")
     assert choose(Given()) == Chosen()
+    assert capsys.readouterr().err == ""
 
-    (home / "config.yaml").write_text("retention: {runs: many}\n")
-    with pytest.raises(BadSetting, match=r"retention\.runs is 'many'"):
-        choose(Given())
+    for file in ("retention: {runs: many}\n", "retentoin: {runs: 5}\n", "retention: 90d\n"):
+        (home / "config.yaml").write_text(file + "engine: kubernetes\n")
+        assert choose(Given()).engine == K
+        said = capsys.readouterr().err
+        assert said.startswith(f"warning: {home}/config.yaml: reten")
+        assert said.endswith("A server that starts now removes nothing.\n")
 
 
 def test_the_next_command_line_repeats_what_was_said() -> None:

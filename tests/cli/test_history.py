@@ -166,7 +166,9 @@ def test_get_shows_what_lives_and_what_ended_last(regatta: Regatta, name: str) -
     assert got("a") == (["a"], "")
 
 
-def test_the_server_says_what_it_keeps_and_refuses_bounds_that_are_none(fresh: Regatta) -> None:
+def test_the_server_says_what_it_keeps_and_keeps_all_where_the_bounds_are_wrong(
+    fresh: Regatta,
+) -> None:
     config = fresh.folder / "home" / "config.yaml"
     config.parent.mkdir()
     config.write_text("retention: {runs: 7, size: 1Gi}\n")
@@ -184,10 +186,18 @@ def test_the_server_says_what_it_keeps_and_refuses_bounds_that_are_none(fresh: R
 
     fresh("server", "stop")
     config.write_text("retention: {age: 90}\n")
-    for words in (("get",), ("get", "--engine", "local")):
-        refused = fresh(*words)
-        assert refused.code in (2, 5)
-        assert "retention.age is 90; write a time such as 90d" in refused.err
+    wrong = (
+        f"warning: {config}: retention.age is 90; write a time such as 90d or 12h, or unlimited."
+    )
+    got = fresh("get")
+    assert got.code == 0
+    assert "over " in got.out
+    assert got.err == f"{wrong} A server that starts now removes nothing.\n"
+    for verb in ("start", "status"):
+        said = fresh("server", verb)
+        assert said.code == 0
+        assert said.err.startswith(f"{wrong} Nothing is removed until it is right")
+    assert "all of any age are kept, and all of their logs" in said.out
     config.unlink()
 
 

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import click
+
 from regatta.cli.outcomes import Exit, Stop
 
 if TYPE_CHECKING:
@@ -173,11 +175,12 @@ def config_path() -> Path:
 
 
 def read_config() -> ConfigFile:
-    from regatta.engines.local.config_file import RETENTION, load_config, parse_retention
+    from regatta.engines.local.config_file import RETENTION, load_config, take_retention
 
     path = config_path()
     content = load_config(path)
-    parse_retention(path, content.pop(RETENTION, None))  # the server's; what is wrong is told here
+    if problem := take_retention(path, content).problem:  # the server's, and no command fails by it
+        click.echo(f"warning: {problem} A server that starts now removes nothing.", err=True)
     for name, value in content.items():
         if name not in ConfigFile._fields:
             fields = ", ".join([*ConfigFile._fields, RETENTION])

@@ -28,6 +28,11 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     size: int | None = 5 * 1024**3
 
 
+#: Nothing goes. So it is where what somebody wrote about it cannot be understood: what is gone
+#: does not come back.
+UNBOUNDED = Retention(age=None, runs=None, size=None)
+
+
 def in_words(bounds: Retention) -> str:
     """As a sentence goes on after "of runs that have ended,"."""
     age = "of any age" if bounds.age is None else f"of the last {days(bounds.age)}"

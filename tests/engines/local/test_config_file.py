@@ -1,14 +1,14 @@
-"""`config.yaml`: what it says about keeping runs, and how a wrong word is refused."""
+"""`config.yaml`: what it says about keeping runs, and what a wrong word means."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from regatta.api.errors import BadSetting
-from regatta.controller.retention import DAY, Retention
-from regatta.engines.local.config_file import read_retention
+from regatta.controller.retention import DAY, UNBOUNDED, Retention
+from regatta.engines.local.config_file import Kept, read_retention
 
 RIGHT = {
     "no file": (None, Retention()),
@@ -35,6 +35,10 @@ WRONG = {
     "retention: {runs: 1.5}\n": r"retention\.runs is 1\.5",
     "retention: {size: 5 GB}\n": r"retention\.size is '5 GB'; write an amount such as 5Gi",
     "retention: {size: -1}\n": r"retention\.size is -1",
+    "retention: {age: 90 parsecs}\n": r"retention\.age is '90 parsecs'",
+    "retention: {runs: -5}\n": r"retention\.runs is -5",
+    "retentoin: {age: unlimited}\n": r"retentoin is unknown; write retention",
+    "Retention: {age: unlimited}\n": r"Retention is unknown; write retention",
     "retention: [\n": r"is not YAML",
     "retention\n": r"is not a map",
 }
@@ -46,12 +50,21 @@ def test_the_bounds_that_hold(tmp_path: Path, case: tuple[str | None, Retention]
     path = tmp_path / "config.yaml"
     if text is not None:
         path.write_text(text)
-    assert read_retention(path) == bounds
+    assert read_retention(path) == Kept(bounds)
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_wrong_word_is_refused_with_its_field(tmp_path: Path, text: str) -> None:
+def test_a_wrong_word_is_told_with_its_field_and_nothing_goes(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    with pytest.raises(BadSetting, match=WRONG[text]):
-        read_retention(path)
+    bounds, problem = read_retention(path)
+    assert re.search(WRONG[text], problem)
+    assert problem.startswith(str(path))
+    assert bounds == UNBOUNDED
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("retention: {ages: 1d, runs: -5, size: 5 GB}\n")
+    problem = read_retention(path).problem
+    assert all(f"retention.{name} is" in problem for name in ("ages", "runs", "size"))

@@ -15,6 +15,7 @@ from regatta.cli.show.output import dump, output_option, plain
 from regatta.cli.show.times import age, since, size
 
 if TYPE_CHECKING:
+    from regatta.daemon.about import ServerInfo
     from regatta.engines.base import Storage
 
 
@@ -37,6 +38,7 @@ def start(settings: Settings) -> Exit:
 
     info = server_info(settings.server)
     print(f"the server runs at {info.url} (process {info.pid}, version {info.version})")
+    _warn(info)
     return Exit.OK
 
 
@@ -86,9 +88,13 @@ def status(settings: Settings, output: str | None) -> Exit:
         print(f"  log:     {Path(info.home, files.log.name)}")
     for line in _kept(storage):
         print(f"  {line}")
+    _warn(info)
+    return Exit.OK
+
+
+def _warn(info: ServerInfo) -> None:
     for notice in info.notices:
         click.echo(f"warning: {notice}", err=True)
-    return Exit.OK
 
 
 def _kept(storage: Storage) -> list[str]:

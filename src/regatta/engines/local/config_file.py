@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regatta.api.amounts import parse_duration
 from regatta.api.errors import BadSetting
-from regatta.controller.retention import Retention
+from regatta.controller.retention import UNBOUNDED, Retention
 
 NAME = "config.yaml"
 RETENTION = "retention"
 UNLIMITED = "unlimited"
+#: What else the file may hold, which is for commands.
+OTHERS = ("engine", "context", "kubeconfig", "namespace")
 
 
 def load_config(path: Path) -> dict[str, Any]:
@@ -37,33 +39,63 @@ def load_config(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_retention(path: Path) -> Retention:
-    """The file's own bounds, and those that hold where it names none."""
-    return parse_retention(path, load_config(path).get(RETENTION))
+class Kept(NamedTuple):
+    """The bounds that hold, and what is wrong with the file's own: then there are none."""
+
+    bounds: Retention = Retention()
+    problem: str = ""
 
 
-def parse_retention(path: Path, said: object) -> Retention:
+def read_retention(path: Path) -> Kept:
+    """The file's own bounds, and those that hold where it names none. A file that is wrong keeps
+    no server from its jobs."""
+    try:
+        return take_retention(path, load_config(path))
+    except BadSetting as bad:
+        return Kept(UNBOUNDED, str(bad))
+
+
+def take_retention(path: Path, content: dict[str, Any]) -> Kept:
+    """Out of what the file says, also where the word itself is misspelt."""
+    name = next((name for name in content if name == RETENTION or _is_meant(name)), None)
+    if name is None:
+        return Kept()
+    said = content.pop(name)
+    if name != RETENTION:
+        return Kept(UNBOUNDED, f"{path}: {name} is unknown; write {RETENTION}.")
     if said is None:
-        return Retention()
+        return Kept()
     if not isinstance(said, dict):
-        raise BadSetting(
+        return Kept(
+            UNBOUNDED,
             f"{path}: {RETENTION} is {said!r}; write a map, such as "
-            f"`{RETENTION}: {{age: 90d, runs: 2000, size: 5Gi}}`."
+            f"`{RETENTION}: {{age: 90d, runs: 2000, size: 5Gi}}`.",
         )
     bounds: dict[str, float | int | None] = {}
+    problems = []
     for name, value in said.items():
         if name not in READERS:
-            raise BadSetting(
-                f"{path}: {RETENTION}.{name} is unknown; it may hold {', '.join(READERS)}."
-            )
+            allowed = ", ".join(READERS)
+            problems.append(f"{path}: {RETENTION}.{name} is unknown; it may hold {allowed}.")
+            continue
         example, read = READERS[name]
         try:
             bounds[name] = None if value == UNLIMITED else read(value)
-        except ValueError as wrong:
-            raise BadSetting(
+        except ValueError:
+            problems.append(
                 f"{path}: {RETENTION}.{name} is {value!r}; write {example}, or {UNLIMITED}."
-            ) from wrong
-    return Retention(**bounds)  # type: ignore[arg-type]
+            )
+    if problems:
+        return Kept(UNBOUNDED, " ".join(problems))
+    return Kept(Retention(**bounds))  # type: ignore[arg-type]
+
+
+def _is_meant(name: object) -> bool:
+    if name in OTHERS or not isinstance(name, str):
+        return False
+    import difflib
+
+    return bool(difflib.get_close_matches(name.lower(), [RETENTION]))
 
 
 def _age(value: object) -> float:

@@ -85,8 +85,9 @@ class LocalEngine:
         retention: Retention | None = None,
     ) -> None:
         """`retention`: else as `config.yaml` beside the home says."""
+        problem = ""
         if retention is None:
-            retention = read_retention(home.path.parent / config_file.NAME)
+            retention, problem = read_retention(home.path.parent / config_file.NAME)
         self._closed = False
         self._lock = lock_home(home)
         self._folder = HeldFolder(home.path)
@@ -104,6 +105,8 @@ class LocalEngine:
         runtime = Runtime() if runtime is None else runtime
         sweep_leftovers(home, self._store.read, runtime, keep=self._store.is_new)
         self._loop = Loop(home, self._store, runtime, machine, clock, retention)
+        if problem:
+            self._loop.notices.wrong_setting(problem)
         self._loop.prime(jobs_to_look_at(self._store.read))
         self._loop.start()
         self._jobs = LocalJobs(home, self._store, self._loop, machine, clock)

@@ -31,6 +31,7 @@ class Notices:
     def __init__(self, folder: Path, store: Store) -> None:
         self._folder, self._store = folder, store
         self._disk_is_full = False
+        self._wrong_setting = ""
         #: Ends that could not be recorded: by job how they are told, and by pod.
         self._told: dict[str, str] = {}
         self._ends: dict[str, Exit] = {}
@@ -46,6 +47,14 @@ class Notices:
     def has_ended(self, pod_uid: str) -> bool:
         """Though that is not on record."""
         return pod_uid in self._ends
+
+    def wrong_setting(self, problem: str) -> None:
+        """About what is kept, told once, before there is anybody to ask."""
+        self._wrong_setting = (
+            f"{problem} Nothing is removed until it is right and the server is started again "
+            "(`regatta server stop`, and the next command starts it)."
+        )
+        log.warning("%s", self._wrong_setting)
 
     # Told by the loop
 
@@ -132,10 +141,14 @@ class Notices:
         )
 
     def of_engine(self) -> tuple[str, ...]:
-        full = (self._full("what becomes of jobs"),) if self._disk_is_full else ()
-        if self._held_back and not full:
-            full = (self._cannot_start("replicas"),)
-        return full + tuple(f"a deleted job: {text}" for text in self._stuck.values())
+        told: list[str] = []
+        if self._disk_is_full:
+            told.append(self._full("what becomes of jobs"))
+        elif self._held_back:
+            told.append(self._cannot_start("replicas"))
+        if self._wrong_setting:
+            told.append(self._wrong_setting)
+        return *told, *(f"a deleted job: {text}" for text in self._stuck.values())
 
     def _full(self, what: str) -> str:
         return (
