@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from regatta.controller.retention import DAY, EndedRun, Overdue, Retention, in_words, overdue
+from regatta.controller.retention import (
+    DAY,
+    EndedRun,
+    EndedTry,
+    Overdue,
+    Retention,
+    in_words,
+    overdue,
+    past_tries,
+)
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 ANYTHING = Retention(age=None, runs=None, size=None)
@@ -69,6 +78,21 @@ CASES: dict[str, tuple[list[EndedRun], Retention, Overdue]] = {
         replace(ANYTHING, age=1),
         Overdue([], [], []),
     ),
+    "of too many an end in the future goes first: what ended since the clock is right is younger": (
+        [ended("a", -3), ended("b", -2), ended("c", 1)],
+        replace(ANYTHING, runs=2),
+        Overdue([], ["b"], []),
+    ),
+    "so do its logs": (
+        [ended("a", -3), ended("b", 0.1)],
+        replace(ANYTHING, size=15),
+        Overdue([], [], ["a"]),
+    ),
+    "a clock that was set back by minutes changes no order": (
+        [ended("a", -0.01), ended("b", 0.1)],
+        replace(ANYTHING, size=15),
+        Overdue([], [], ["b"]),
+    ),
 }
 
 
@@ -90,6 +114,10 @@ some_bounds = st.builds(
 )
 
 
+def _age(run: EndedRun) -> float:
+    return (NOW - run.ended_at).total_seconds()
+
+
 @given(some_runs, some_bounds)
 def test_what_is_left_is_within_its_bounds_and_nothing_newer_went(
     runs: list[EndedRun], bounds: Retention
@@ -98,13 +126,16 @@ def test_what_is_left_is_within_its_bounds_and_nothing_newer_went(
     records = {*gone.too_old, *gone.too_many}
     assert len(records) == len(gone.too_old) + len(gone.too_many)
     assert records.isdisjoint(gone.logs)
-    order = sorted(runs, key=lambda run: (run.ended_at, run.uid))
+    order = sorted(runs, key=lambda run: (run.ended_at <= NOW, run.ended_at, run.uid))
     left = [run for run in order if run.uid not in records]
     # Only the oldest went.
-    assert [run.uid for run in order[: len(records)]] == [*gone.too_old, *gone.too_many]
+    by_age = [run for run in order if run.uid not in gone.too_old]
+    assert [run.uid for run in by_age[: len(gone.too_many)]] == gone.too_many
+    if bounds.age is not None:
+        assert len(gone.too_old) == len([r for r in runs if _age(r) > bounds.age])
     assert bounds.runs is None or len(left) <= bounds.runs
     if bounds.age is not None:
-        assert all((NOW - run.ended_at).total_seconds() <= bounds.age for run in left)
+        assert all(_age(run) <= bounds.age for run in left)
     if bounds.size is not None:
         logs = [run.size for run in left if run.uid not in gone.logs]
         assert sum(logs) <= bounds.size or sum(map(bool, logs)) <= 1
@@ -153,3 +184,26 @@ def test_once_it_is_gone_nothing_more_goes(runs: list[EndedRun], bounds: Retenti
 )
 def test_bounds_are_told_in_words(bounds: Retention, words: str) -> None:
     assert in_words(bounds) == words
+
+
+TRIES = [EndedTry(f"{name}{n}", name, 10) for n in range(4) for name in ("a", "b")]
+
+PAST = {
+    "within the bound all stay": (TRIES, 800, []),
+    "beyond it those go that ended first": (TRIES, 600, ["a0", "b0"]),
+    "the last of each replica stays": (TRIES, 10, ["a0", "b0", "a1", "b1", "a2", "b2"]),
+    "without a bound all stay": (TRIES, None, []),
+    "what is gone is not removed again": (
+        [EndedTry("a0", "a", 0), *TRIES[2:]],
+        500,
+        ["a1"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAST.values(), ids=list(PAST))
+def test_which_past_tries_of_a_live_job_lose_their_logs(
+    case: tuple[list[EndedTry], int | None, list[str]],
+) -> None:
+    tries, size, gone = case
+    assert past_tries(tries, Retention(size=size)) == gone

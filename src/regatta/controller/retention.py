@@ -1,12 +1,13 @@
 """What of the runs that have ended is kept, and what goes: logs first, records later.
 
-Only runs of which nothing runs any more are looked at. Ends are counted from, never submissions.
+Only runs of which nothing runs any more are looked at. Ends are counted from, never submissions. An
+end that lies in the future was told by a clock that has been set back since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +15,9 @@ import msgspec
 from regatta.api.amounts import readable
 
 DAY = 86400.0
+#: Seconds by which clocks are set back all the time. What ended later than that from now ended, in
+#: truth, before all that has ended since: else each run would go as the oldest when it ends.
+SKEW = 3600.0
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -56,6 +60,15 @@ class EndedRun(NamedTuple):
     size: int
 
 
+class EndedTry(NamedTuple):
+    """A replica of a job that lives on: what came before its present try."""
+
+    uid: str
+    #: Whose try it was: `worker-0`.
+    replica: str
+    size: int
+
+
 class Overdue(NamedTuple):
     """Uids, those that ended first first. Of a run whose record goes, the logs go with it."""
 
@@ -67,14 +80,40 @@ class Overdue(NamedTuple):
 def overdue(runs: Iterable[EndedRun], bounds: Retention, now: datetime) -> Overdue:
     """The least that has to go, oldest first. The run that ended last keeps its logs in any case:
     somebody may be reading them."""
-    newest = sorted(runs, key=lambda run: (run.ended_at, run.uid), reverse=True)
+    latest = now + timedelta(seconds=SKEW)
+    newest = sorted(
+        runs, key=lambda run: (run.ended_at <= latest, run.ended_at, run.uid), reverse=True
+    )
     young = [run for run in newest if not _is_too_old(run, bounds, now)]
     kept = young if bounds.runs is None else young[: bounds.runs]
     return Overdue(
-        too_old=_oldest_first(newest[len(young) :]),
+        too_old=_oldest_first([run for run in newest if _is_too_old(run, bounds, now)]),
         too_many=_oldest_first(young[len(kept) :]),
         logs=_oldest_first(_too_large(kept, bounds.size)),
     )
+
+
+def past_tries(tries: Sequence[EndedTry], bounds: Retention) -> list[str]:
+    """Of a job that lives, the tries whose logs have to go, those that ended first first. The last
+    of each replica stays: it says why there is another."""
+    most = share_of_past_tries(bounds)
+    if most is None:
+        return []
+    last = {ended.replica: ended.uid for ended in tries}
+    total = sum(ended.size for ended in tries)
+    over = []
+    for ended in tries:
+        if total <= most:
+            break
+        if ended.size and last[ended.replica] != ended.uid:
+            over.append(ended.uid)
+            total -= ended.size
+    return over
+
+
+def share_of_past_tries(bounds: Retention) -> int | None:
+    """Bytes for each job that lives: it may be tried again a thousand times before it ends."""
+    return None if bounds.size is None else bounds.size // 10
 
 
 def _is_too_old(run: EndedRun, bounds: Retention, now: datetime) -> bool:

@@ -234,6 +234,8 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     log_bytes: int = 0
     ended_log_bytes: int = 0
     database_bytes: int = 0
+    #: Logs of jobs whose records were lost. Nothing but a person removes them.
+    aside_bytes: int = 0
     #: None: somebody else's to say.
     retention: Retention | None = None
 

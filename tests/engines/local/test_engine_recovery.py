@@ -21,7 +21,6 @@ from regatta.engines.blocking import Blocking
 from regatta.engines.local import loop
 from regatta.engines.local.apply import stop_pod
 from regatta.engines.local.home import Home
-from regatta.engines.local.recovery import ASIDE
 from regatta.engines.local.replicas.keeper import Processes
 from regatta.engines.local.replicas.runspec import CLAIM_FILE, port_hold, run_folder
 from regatta.engines.local.replicas.runtime import Runtime
@@ -274,12 +273,14 @@ def test_jobs_whose_database_was_taken_away_are_ended_and_their_logs_put_aside(
     for file in home.path.glob("regatta.db*"):
         file.unlink()
 
-    assert open_engine().list() == []
+    second = open_engine()
+    assert second.list() == []
 
     assert pid is not None
     eventually(lambda: not alive(pid), "its process's end")
     assert not home.job(job.uid).exists()
-    logs = (home.path / ASIDE / job.uid).glob("**/logs/*")
+    assert second.storage().aside_bytes > 0
+    logs = (home.aside / job.uid).glob("**/logs/*")
     assert any(b"words" in log.read_bytes() for log in logs)
 
 

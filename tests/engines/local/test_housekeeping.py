@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from regatta.api.job import Phase
 from regatta.controller.retention import Retention
 from regatta.engines.base import LogQuery, Remark
 from regatta.engines.blocking import Blocking
-from regatta.engines.local import housekeeping
+from regatta.engines.local import housekeeping, loop
 from regatta.engines.local.home import Home
+from regatta.engines.local.store.disk_full import RoomAhead
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -120,6 +122,21 @@ def test_an_engine_goes_on_with_what_another_left(open_engine: OpenEngine, home:
     eventually(lambda: os.listdir(home.path / "jobs") == made[2:], "the folders to be gone")
 
 
+def test_on_a_full_disk_the_bounds_hold_though_nothing_else_can_be_recorded(
+    open_engine: OpenEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = keeping(open_engine)
+    made = [run_through(engine, name) for name in ("a", "b")]
+    submit(engine, a_job("live", "true", runPolicy={"suspend": True}))
+    engine.close()
+    writes = itertools.count()
+    monkeypatch.setattr(RoomAhead, "is_left", lambda _: next(writes) == 0)  # it can be opened
+    monkeypatch.setattr(loop, "RETRY", 0.05)
+    engine = keeping(open_engine, runs=1)
+    eventually(lambda: engine.traits().notices, "a word about the full disk")
+    eventually(lambda: uids(engine)[1:] == made[1:], "the oldest to be gone")
+
+
 def test_what_the_folder_holds_is_counted(open_engine: OpenEngine, home: Home) -> None:
     engine = keeping(open_engine, runs=7)
     run_through(engine, "over", TALKS)
@@ -143,3 +160,34 @@ def test_what_the_folder_holds_is_counted(open_engine: OpenEngine, home: Home) -
     assert found.database_bytes >= Path(home.database).stat().st_size
     assert found.oldest == engine.history("default", "over")[1].ended_at
     assert found.retention == Retention(age=None, runs=7, size=None)
+
+
+def test_of_a_live_job_the_logs_of_past_tries_go_but_for_the_last(
+    open_engine: OpenEngine, home: Home
+) -> None:
+    engine = keeping(open_engine, size=10 * MIB)
+    submit(engine, a_job("often", f"{TALKS}; exec sleep 600"))
+    for _ in range(2):
+        wait_for_lines(engine, "often")
+        engine.suspend("default", "often")
+        wait_for(engine, "often", Phase.SUSPENDED)
+        engine.resume("default", "often")
+    wait_for_lines(engine, "often")
+
+    def told() -> list[str]:
+        events = engine.events("default", "often")
+        return [event.message for event in events if event.reason == "LogsRemoved"]
+
+    (message,) = eventually(told, "logs to be removed")
+    assert message.startswith("the logs of 1 past try (")
+    assert message.endswith("took more than 1MiB (a tenth of retention.size)")
+    pods = engine.pods("default", "often")
+    kept = [home.pod(engine.get("default", "often").uid, pod.uid).exists() for pod in pods]
+    assert kept == [False, True, True]
+    assert len(texts(engine.logs("default", "often", LogQuery(previous=True)))) == 1000
+    assert len(texts(engine.logs("default", "often", LogQuery()))) == 1000
+
+
+def wait_for_lines(engine: Blocking, name: str) -> None:
+    wait_for(engine, name, Phase.RUNNING)
+    eventually(lambda: len(texts(engine.logs("default", name, LogQuery()))) == 1000, "its lines")

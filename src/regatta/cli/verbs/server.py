@@ -102,11 +102,15 @@ def _kept(storage: Storage) -> list[str]:
 
     if storage.retention is None:  # a cluster's jobs are the cluster's to keep
         return []
+    aside = ""
+    if storage.aside_bytes:
+        aside = f", and {size(storage.aside_bytes)} of jobs without records"
     ended = f", the first ended {age(since(storage.oldest))} ago" if storage.oldest else ""
     return [
         f"jobs:    {storage.live} live, {storage.finished} finished",
         f"runs:    {storage.runs} on record{ended}",
-        f"logs:    {size(storage.log_bytes)}, of runs that ended {size(storage.ended_log_bytes)}",
+        f"logs:    {size(storage.log_bytes)}, of runs that ended {size(storage.ended_log_bytes)}"
+        + aside,
         f"records: {size(storage.database_bytes)}",
         f"keeps:   of runs that have ended, {in_words(storage.retention)}",
     ]

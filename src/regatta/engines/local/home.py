@@ -36,6 +36,11 @@ class Home:
     def lock(self) -> Path:
         return self.path / "engine.lock"
 
+    @property
+    def aside(self) -> Path:
+        """For the folders of jobs whose database is gone."""
+        return self.path / "jobs-without-records"
+
     def job(self, job_uid: str) -> Path:
         return self.path / "jobs" / job_uid
 

@@ -2,7 +2,7 @@
 
 What goes is the brain's to say (`controller/retention.py`). Here sizes are measured, once, when
 nothing of a run is left running; rows and folders are removed in small batches; and what was
-removed, and why, is told as events.
+removed, and why, is told as events. Of a job that lives only the logs of past tries are looked at.
 """
 
 from __future__ import annotations
@@ -14,10 +14,18 @@ from typing import NamedTuple
 from regatta.api.amounts import readable
 from regatta.api.errors import DiskFull
 from regatta.controller.plan import Event
-from regatta.controller.retention import Retention, days, overdue
+from regatta.controller.retention import (
+    EndedTry,
+    Retention,
+    days,
+    overdue,
+    past_tries,
+    share_of_past_tries,
+)
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.folders import remove_some, size_on_disk
 from regatta.engines.local.home import Home
+from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.store.database import Store
 
 log = logging.getLogger(__name__)
@@ -43,11 +51,17 @@ class Housekeeping:
     def __init__(self, home: Home, store: Store, bounds: Retention, clock: Clock) -> None:
         self._home, self._store, self._bounds, self._clock = home, store, bounds, clock
         self._tasks: list[Task] = []
+        #: Jobs that live, and of which a replica has ended since they were looked at.
+        self._tried = {record.uid for record in store.read.unfinished()}
         #: By the monotonic clock.
         self.due = clock.monotonic() + SOON
 
     def something_ended(self) -> None:
         self.due = min(self.due, self._clock.monotonic() + SOON)
+
+    def replica_ended(self, job_uid: str) -> None:
+        self._tried.add(job_uid)
+        self.something_ended()
 
     def step(self) -> set[str]:
         """Measure some, or decide, or remove some. The jobs of which something was removed."""
@@ -66,12 +80,43 @@ class Housekeeping:
                 for uid, size in sizes.items():
                     tx.set_run_size(uid, size)
             return True, set()
+        enough = self._clock.monotonic() + SECONDS
+        while self._tried:
+            self._forget_tries(self._tried.pop())
+            if self._clock.monotonic() > enough:
+                return True, set()
         if not self._tasks:
             self._tasks = self._decide()
         done = self._empty_some()
         if done:
             self._write_down(done)
         return bool(self._tasks), {task.uid for task in done}
+
+    def _forget_tries(self, job_uid: str) -> None:
+        record = self._store.read.job(job_uid)
+        if record is None or record.job.finished:
+            return  # all of it is looked at together
+        pods = {pod.uid: pod for pod in self._store.read.all_pods(job_uid) if pod.over}
+        names = [f"{pod.role}-{pod.index}" for pod in pods.values()]
+        if len(names) == len(set(names)):
+            return
+        folders = {uid: self._home.pod(job_uid, uid) for uid in pods}
+        sizes = {uid: size_on_disk(folder) for uid, folder in folders.items()}
+        tries = [EndedTry(uid, name, sizes[uid]) for uid, name in zip(pods, names, strict=True)]
+        gone = [uid for uid in past_tries(tries, self._bounds) if not remove_tree(folders[uid])]
+        if not gone:
+            return
+        freed, most = sum(sizes[uid] for uid in gone), share_of_past_tries(self._bounds)
+        message = (
+            f"the logs of {len(gone)} past {'try' if len(gone) == 1 else 'tries'} "
+            f"({readable(freed)}) were removed: those of the job took more than "
+            f"{readable(most or 0)} (a tenth of retention.size)"
+        )
+        event = Event(type="Normal", reason="LogsRemoved", message=message)
+        with self._store.write(making_room=True) as tx:
+            if tx.job(job_uid) is not None:
+                tx.add_event(job_uid, event, self._clock.now().wall)
+                tx.trim_events(job_uid)
 
     def _empty_some(self) -> list[Task]:
         """Those whose folders are gone now. They go before rows do: on a full disk that makes the

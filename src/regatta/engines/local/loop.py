@@ -146,8 +146,9 @@ class Loop:
                 self._start_over(RETRY)
 
     def _keep_house(self) -> None:
-        """When nothing else is to be done."""
-        if not self._dirty and self._clock.monotonic() >= self._housekeeping.due:
+        """When nothing else is to be done, or else nothing can be: it makes room."""
+        idle = not self._dirty or self.notices.disk_is_full
+        if idle and self._clock.monotonic() >= self._housekeeping.due:
             self.look_at(*self._housekeeping.step())
 
     def _start_over(self, pause: float) -> None:
@@ -364,6 +365,7 @@ class Loop:
             self._heartbeats.forget_run(pod.job_uid, folder)
             ended.append(pod.uid)
             self._ended_runs.append(folder)
+            self._housekeeping.replica_ended(pod.job_uid)
         else:
             phase = PodPhase.RUNNING if state.phase is RunPhase.RUNNING else PodPhase.STARTING
             tx.set_started(pod.uid, phase, state.started_at, state.restarts, state.waiting)

@@ -23,8 +23,6 @@ log = logging.getLogger(__name__)
 
 #: What is stopped with no grace is over well before this.
 PATIENCE = 5.0
-#: For the folders of jobs whose database is gone.
-ASIDE = "jobs-without-records"
 
 
 def jobs_to_look_at(read: Queries) -> list[JobRecord]:
@@ -54,7 +52,7 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool =
                 _wait_for_end(runtime, run)
                 runtime.sweep(f"{pod.name}/{run.name}", run)
         if keep:
-            aside = home.path / ASIDE
+            aside = home.aside
             log.warning("no database knows job %s; its logs are in %s now", folder.name, aside)
             aside.mkdir(mode=0o700, exist_ok=True)
             folder.replace(aside / folder.name)

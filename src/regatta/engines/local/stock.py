@@ -31,5 +31,6 @@ class Stock:
             log_bytes=counts.log_bytes + live,
             ended_log_bytes=counts.log_bytes,
             database_bytes=sum(file.stat().st_size for file in files if file.exists()),
+            aside_bytes=size_on_disk(self._home.aside),
             retention=self._retention,
         )
