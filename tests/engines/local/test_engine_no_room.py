@@ -16,7 +16,7 @@ from tests.engines.local.jobs import a_job, eventually, submit, wait_for, wait_u
 def full(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Undone, there is room."""
     monkeypatch.setattr(loop, "RETRY", 0.1)
-    monkeypatch.setattr(runtime, "has_room", lambda *_: False)
+    monkeypatch.setattr(runtime, "has_room_at_a_glance", lambda *_: False)
     return monkeypatch
 
 
@@ -48,7 +48,7 @@ def test_a_failure_is_followed_by_one_restart_that_waits(
     submit(engine, a_job("again", "exit 1", runPolicy={"backoffLimit": 1}))
     eventually(lambda: engine.get("default", "again").status.restarts, "its failure")
     monkeypatch.setattr(loop, "RETRY", 0.1)
-    monkeypatch.setattr(runtime, "has_room", lambda *_: False)
+    monkeypatch.setattr(runtime, "has_room_at_a_glance", lambda *_: False)
     assert held_back(engine, "again").status.restarts == 1
     monkeypatch.undo()
     wait_for(engine, "again", Phase.FAILED)

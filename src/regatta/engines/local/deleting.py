@@ -20,14 +20,14 @@ from regatta.engines.local.home import Home
 from regatta.engines.local.loop import Loop
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.store.database import Store
-from regatta.engines.local.store.disk_full import has_room
+from regatta.engines.local.store.disk_full import has_room_at_a_glance
 from regatta.engines.local.store.records import JobRecord
 from regatta.engines.local.store.writes import Transaction
 
 #: Jobs and runs that one call deletes: enough to be fast, few enough to hold up nobody.
 AT_ONCE = 500
-#: And where their rows find less room than `PLENTY`: few enough for the room that is kept.
-AT_ONCE_WHEN_FULL, PLENTY = 10, 8 * 1024 * 1024
+#: And where their rows may find less room than they need: few enough for the room that is kept.
+AT_ONCE_WHEN_FULL, ROOM_FOR_ROWS = 10, 8 * 1024 * 1024
 
 
 class Deleting:
@@ -55,7 +55,9 @@ class Deleting:
 
     def delete_many(self, namespace: str, live: bool, ended_before: datetime | None) -> Removal:
         """The ended ones first, a batch at a time; with the last of them those that live."""
-        most = AT_ONCE if has_room(self._home.path, PLENTY) else AT_ONCE_WHEN_FULL
+        most = (
+            AT_ONCE if has_room_at_a_glance(self._home.path, ROOM_FOR_ROWS) else AT_ONCE_WHEN_FULL
+        )
         ended = dict(self._store.read.ended_in(namespace, ended_before, most))
         emptied = self._emptied(ended)
         uids = list(ended)

@@ -47,7 +47,11 @@ from regatta.engines.local.replicas.runspec import (
     RunSpec,
     encode_run,
 )
-from regatta.engines.local.store.disk_full import ROOM_FOR_REPLICA, has_room, says_full
+from regatta.engines.local.store.disk_full import (
+    ROOM_FOR_REPLICA,
+    has_room_at_a_glance,
+    says_full,
+)
 from regatta.engines.local.supervisor import groups, marks, tree
 
 SUPERVISOR = str(Path(supervisor.__file__).with_name("__main__.py"))
@@ -152,7 +156,7 @@ class Runtime:
             )
         folder = Path(spec.folder)
         (folder / LOGS_FOLDER).mkdir(parents=True, exist_ok=True)
-        if not has_room(folder, ROOM_FOR_REPLICA):
+        if not has_room_at_a_glance(folder, ROOM_FOR_REPLICA):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         for wanted in spec.make_folders:
             os.makedirs(wanted, exist_ok=True)

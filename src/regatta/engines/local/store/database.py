@@ -25,6 +25,7 @@ from regatta.engines.local.store.disk_full import (
     Reserve,
     RoomAhead,
     has_room,
+    has_room_at_a_glance,
     nothing_changed,
     telling_a_full_disk,
 )
@@ -99,7 +100,8 @@ class Store:
     def require_room(self, replicas: int) -> None:
         """For so many to be started. Raises DiskFull: what is asked for could be written down, and
         then not be carried out."""
-        if not has_room(self._path.parent, ROOM_TO_START + replicas * ROOM_FOR_REPLICA):
+        wanted = ROOM_TO_START + replicas * ROOM_FOR_REPLICA
+        if not has_room_at_a_glance(self._path.parent, wanted):
             raise nothing_changed(self._path.parent)
 
     def keep_room(self) -> None:

@@ -27,6 +27,8 @@ LEAST_BYTES = 64 * 1024
 ROOM_TO_START = 256 * 1024
 #: Enough for the files of a replica, and for its first lines.
 ROOM_FOR_REPLICA = 128 * 1024
+#: Bytes and files that no disk runs out of within a moment.
+PLENTY, PLENTY_OF_FILES = 256 * 1024 * 1024, 10_000
 
 WHAT_HELPS = "Delete old jobs with their logs (`regatta delete NAME`), or make room there"
 #: What SQLite says of a full disk when it is not a page that found no room: its shared memory
@@ -68,6 +70,15 @@ def has_room(folder: Path, wanted: int = ROOM_TO_START) -> bool:
     except OSError as error:
         return not says_full(error)
     return True
+
+
+def has_room_at_a_glance(folder: Path, wanted: int) -> bool:
+    """For what happens often: nothing is tried where the disk says that it has plenty. A quota that
+    it does not tell of is met by whoever writes then."""
+    found = os.statvfs(folder)
+    if found.f_bavail * found.f_frsize > PLENTY + wanted and found.f_favail > PLENTY_OF_FILES:
+        return True
+    return has_room(folder, wanted)
 
 
 def says_full(error: OSError) -> bool:
