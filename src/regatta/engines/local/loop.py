@@ -31,7 +31,7 @@ from regatta.engines.local.notices import Notices
 from regatta.engines.local.recovery import jobs_to_look_at
 from regatta.engines.local.replicas.gather import build_pod_run
 from regatta.engines.local.replicas.heartbeats import Heartbeats
-from regatta.engines.local.replicas.keeper import Processes
+from regatta.engines.local.replicas.keeper import ENDED_BY_FORCE, Processes
 from regatta.engines.local.replicas.runspec import RunSpec, run_folder
 from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
 from regatta.engines.local.rubbish import Rubbish
@@ -80,7 +80,7 @@ class Loop:
         self._home, self._store, self._machine, self._clock = home, store, machine, clock
         self.ledger = Ledger()
         self.notices = Notices(home.path, store)
-        self._processes = Processes(runtime)
+        self._processes = Processes(runtime, clock)
         self._heartbeats = Heartbeats()
         self._timers = Timers()
         self._dirty: set[str] = set()
@@ -354,6 +354,10 @@ class Loop:
             tx.set_exit(pod, end, now.wall, state.restarts, disruption)
             if end.reason == "PortTaken":
                 self._reserve_anew(tx, pod)
+            if end.reason == ENDED_BY_FORCE:
+                told = f"{pod.name}: {end.message}"
+                event = Event(type="Warning", reason=end.reason, message=told)
+                tx.add_event(pod.job_uid, event, now.wall)
             folder = self._folder(pod)
             # Its last report may be younger than the last pulse.
             self._heartbeats.look([(pod.job_uid, folder)], now.awake)

@@ -83,6 +83,12 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     stopped: bool = False
 
 
+class Supervisor(msgspec.Struct, frozen=True):
+    pid: int
+    #: By SIGSTOP: it does nothing until somebody has it go on.
+    halted: bool
+
+
 class Usage(msgspec.Struct, frozen=True):
     #: None at the first look: use has no number until there are two to compare.
     cpu_percent: float | None
@@ -223,13 +229,25 @@ class Runtime:
         pid = self._find(folder)
         if pid is not None and _locked(folder):
             tree.kill(pid, signal.SIGTERM)
+            tree.kill(pid, signal.SIGCONT)  # somebody may have halted it
+
+    def find_supervisor(self, folder: Path) -> Supervisor | None:
+        """None: there is none that lives."""
+        pid = self._find(folder)
+        return None if pid is None else Supervisor(pid, tree.is_halted(pid))
+
+    def kill_supervisor(self, folder: Path) -> None:
+        """It can do nothing about that, and leaves its replica to be swept."""
+        pid = self._find(folder)
+        if pid is not None:
+            tree.kill(pid, signal.SIGKILL)
 
     def sweep(self, run_id: str, folder: Path) -> int:
         """Kill every process of a run whose supervisor is gone; how many there were. Containers
         that a runtime keeps for it are removed, too."""
         # First, while the runtime's own watchman is there to see the container end.
         remove_containers(folder / RUN_FILE)
-        run, supervisor = _run(folder), self._find(folder)
+        run, supervisor = _run(folder, run_id), self._find(folder)
         ours = marks.Marks(run_id, run.mark, spare=supervisor or 0)
         return end_leftovers(ours, groups.Group(list(run.group.folders)))
 
@@ -332,11 +350,14 @@ def _living(folder: Path) -> RunState:
     )
 
 
-def _run(folder: Path) -> _Run:
+def _run(folder: Path, run_id: str = "") -> _Run:
+    """Of one whose folder somebody removed, what its id tells."""
     try:
         return _read_run((folder / RUN_FILE).read_bytes())
     except (OSError, msgspec.DecodeError):
-        return _Run()
+        if not run_id:
+            return _Run()
+        return _Run(group=Group(folders=group_of(run_id)), mark=_mark_of(run_id))
 
 
 def _mark_of(run_id: str) -> int:

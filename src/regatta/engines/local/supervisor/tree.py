@@ -32,6 +32,11 @@ def lives(pid: int) -> bool:
     return bool(_living(str(pid)))
 
 
+def is_halted(pid: int) -> bool:
+    """By SIGSTOP, or by who traces it."""
+    return _living(str(pid))[:1] in ([b"T"], [b"t"])
+
+
 def _living(pid: str) -> list[bytes]:
     """Fields of its stat from the state on; none of one that is dead."""
     try:
