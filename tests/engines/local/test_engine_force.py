@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from regatta.api.job import Phase
+from regatta.engines.base import NOT_REMOVED
 from regatta.engines.blocking import Blocking
-from regatta.engines.local import recovery
+from regatta.engines.local import recovery, rubbish
 from regatta.engines.local.home import Home
 from regatta.engines.local.replicas import keeper
 from regatta.engines.local.store.database import Store
+from regatta.engines.local.supervisor import freezer, tree
+from tests.engines.local.control_groups import ice
 from tests.engines.local.jobs import (
     a_job,
     alive,
@@ -25,6 +28,8 @@ from tests.engines.local.jobs import (
     wait_until_quiet,
 )
 from tests.engines.local.opening import OpenEngine, supervisor_of, the_run_of
+
+__all__ = ["ice"]
 
 #: Once it may, halts its supervisor, and again whenever somebody has it go on.
 HALTS = "trap '' TERM; until [ -e {go} ]; do sleep 0.01; done; while :; do kill -STOP $PPID; done"
@@ -65,8 +70,9 @@ def test_a_job_whose_program_halts_its_supervisor_can_be_stopped_and_says_how(
     [told] = [e for e in engine.events("default", "halted") if e.reason == "EndedByForce"]
     assert told.type == "Warning"
     assert told.message == (
-        f"{pod.name}: its supervisor (process {supervisor}) was halted (SIGSTOP) and had not ended "
-        "it when its grace period of 1 s was over; supervisor and processes were killed"
+        f"{pod.name}: its supervisor (process {supervisor}) was halted (SIGSTOP, or frozen) and "
+        "had not ended it when its grace period of 1 s was over; supervisor and processes were "
+        "killed"
     )
 
 
@@ -149,3 +155,69 @@ def test_a_halted_supervisor_of_a_job_that_no_row_knows_is_ended(
     assert not alive(supervisor)
     assert not alive(pid)
     assert not home.job(uid).exists()
+
+
+# -- processes that do not die --------------------------------------------------------------------
+
+
+def a_job_with_a_frozen_child(engine: Blocking, ice: Path, tmp_path: Path) -> int:
+    child = tmp_path / "child"
+    freezes = f"echo $$$$ > {child}.new; mv {child}.new {child}; echo $$$$ > {ice}/cgroup.procs"
+    submit(engine, a_job("frozen", f"sh -c '{freezes}; sleep 600' & exec sleep 600"))
+    wait_for(engine, "frozen", Phase.RUNNING)
+    eventually(child.exists, "its child")
+    pid = int(child.read_text())
+    eventually(lambda: freezer.frozen_in(pid), "its child to be frozen")
+    return pid
+
+
+def test_a_process_that_freezes_itself_does_not_outlive_its_job(
+    engine: Blocking, ice: Path, tmp_path: Path
+) -> None:
+    pid = a_job_with_a_frozen_child(engine, ice, tmp_path)
+    engine.delete("default", "frozen")
+    eventually(lambda: not engine.list(), "the end of the job")
+    assert not alive(pid)
+
+
+def test_a_job_of_which_a_process_does_not_die_says_so_and_is_deleted_when_it_does(
+    engine: Blocking, home: Home, ice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = a_job_with_a_frozen_child(engine, ice, tmp_path)
+    words = f"process {pid} (sh) has not died of SIGKILL: it is frozen by control group {ice}"
+    with monkeypatch.context() as patch:
+        # The engine meets one whom it cannot let go, as those that wait for a dead disk.
+        patch.setattr(freezer, "release", lambda pid: None)
+        patch.setattr(tree, "UNKILLABLE_SECONDS", 0.2)
+        patch.setattr(rubbish, "LATER", 0.1)
+        os.kill(supervisor_of(the_run_of(home, engine, "frozen")), signal.SIGKILL)
+        wait_for(engine, "frozen", Phase.FAILED)
+        told = {event.reason: event.message for event in engine.events("default", "frozen")}
+        assert told["NotEnded"] == f"frozen-worker-0: {words}"
+        engine.delete("default", "frozen")
+        status = eventually(lambda: stuck(engine), "what keeps the job")
+        assert status == f"{words}. It is tried again; the job is gone soon after."
+        assert alive(pid)
+    eventually(lambda: not engine.list(), "the end of the job")
+    assert not alive(pid)
+
+
+def stuck(engine: Blocking) -> str:
+    status = engine.get("default", "frozen").status
+    return status.message if status.reason == NOT_REMOVED else ""
+
+
+def test_a_supervisor_that_is_frozen_is_ended_with_its_replica(
+    engine: Blocking, home: Home, ice: Path, impatient: None
+) -> None:
+    submit(engine, a_job("cold", "exec sleep 600"))
+    wait_for(engine, "cold", Phase.RUNNING)
+    pid = pods_of(engine, "cold")[0].pid
+    supervisor = supervisor_of(the_run_of(home, engine, "cold"))
+    (ice / "cgroup.procs").write_text(str(supervisor))
+    engine.stop("default", "cold")
+    wait_for(engine, "cold", Phase.ABORTED)
+    wait_until_quiet(engine, "cold")
+    assert pid is not None
+    assert not alive(pid)
+    assert not alive(supervisor)

@@ -16,6 +16,7 @@ from regatta.engines.local.apply import delete_pod, mark_deleting
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.loop import Loop
+from regatta.engines.local.replicas.leftovers import left_of, runs_with_left
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.records import JobRecord
@@ -83,7 +84,8 @@ class Deleting:
         return record is None or (record.job.finished and not self._store.read.has_live_pods(uid))
 
     def _removed(self, uid: str) -> bool:
-        return remove_tree(self._home.job(uid)) is None
+        folder = self._home.job(uid)
+        return not any(map(left_of, runs_with_left(folder))) and remove_tree(folder) is None
 
     def _forget(self, tx: Transaction, uids: Iterable[str], emptied: set[str]) -> list[JobRecord]:
         """The jobs among them of which something still has to end, or to go."""

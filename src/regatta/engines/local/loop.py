@@ -32,6 +32,7 @@ from regatta.engines.local.recovery import jobs_to_look_at
 from regatta.engines.local.replicas.gather import build_pod_run
 from regatta.engines.local.replicas.heartbeats import Heartbeats
 from regatta.engines.local.replicas.keeper import ENDED_BY_FORCE, Processes
+from regatta.engines.local.replicas.leftovers import in_words, left_of
 from regatta.engines.local.replicas.runspec import RunSpec, run_folder
 from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
 from regatta.engines.local.rubbish import Rubbish
@@ -94,7 +95,7 @@ class Loop:
         #: Jobs of which only a folder and rows are left, and whether rows were removed.
         self._emptied: set[str] = set()
         self._removed = False
-        self._rubbish = Rubbish(home, store, self.notices, clock)
+        self._rubbish = Rubbish(home, store, runtime, self.notices, clock)
         #: Runs whose end was written in this transaction.
         self._ended_runs: list[Path] = []
         self._thread = threading.Thread(target=self._run, name="regatta-engine", daemon=True)
@@ -353,12 +354,12 @@ class Loop:
                 tx.set_started(pod.uid, pod.phase, state.started_at, state.restarts)
             tx.set_exit(pod, end, now.wall, state.restarts, disruption)
             if end.reason == "PortTaken":
-                self._reserve_anew(tx, pod)
+                self._reserve_anew(tx, pod, now)
             if end.reason == ENDED_BY_FORCE:
-                told = f"{pod.name}: {end.message}"
-                event = Event(type="Warning", reason=end.reason, message=told)
-                tx.add_event(pod.job_uid, event, now.wall)
+                _warn(tx, pod, end.reason, end.message, now)
             folder = self._folder(pod)
+            if left := in_words(left_of(folder)):
+                _warn(tx, pod, "NotEnded", left, now)
             # Its last report may be younger than the last pulse.
             self._heartbeats.look([(pod.job_uid, folder)], now.awake)
             self._heartbeats.forget_run(pod.job_uid, folder)
@@ -369,7 +370,7 @@ class Loop:
             tx.set_started(pod.uid, phase, state.started_at, state.restarts, state.waiting)
         return {pod.job_uid}
 
-    def _reserve_anew(self, tx: Transaction, pod: PodRecord) -> None:
+    def _reserve_anew(self, tx: Transaction, pod: PodRecord, now: Instant) -> None:
         """Somebody took a port of ours: the next attempt gets others."""
         record = tx.job(pod.job_uid)
         if record is None or not may_move(record.job):
@@ -377,14 +378,9 @@ class Loop:
         reserve_places(tx, record.uid, places_needed(record.job), anew=True)
         first, last = pod.ports or (0, 0)
         message = (
-            f"{pod.name}: one of its ports {first} to {last} is in use by another program; "
-            "taking other ports"
+            f"one of its ports {first} to {last} is in use by another program; taking other ports"
         )
-        tx.add_event(
-            record.uid,
-            Event(type="Warning", reason="PortTaken", message=message),
-            self._clock.now().wall,
-        )
+        _warn(tx, pod, "PortTaken", message, now)
 
     def _to_be_ended(self) -> list[PodRecord]:
         """By what is on record already, so that it needs no room there."""
@@ -421,3 +417,8 @@ class Loop:
 
     def _folder(self, pod: PodRecord) -> Path:
         return run_folder(self._home.pod(pod.job_uid, pod.uid), max(pod.run, 1))
+
+
+def _warn(tx: Transaction, pod: PodRecord, reason: str, message: str, now: Instant) -> None:
+    event = Event(type="Warning", reason=reason, message=f"{pod.name}: {message}")
+    tx.add_event(pod.job_uid, event, now.wall)

@@ -266,7 +266,7 @@ def must_be_forced(late: float, halted: bool) -> bool:
 
 
 def _how_forced(supervisor: Supervisor, grace: float) -> str:
-    how = "was halted (SIGSTOP)" if supervisor.halted else "did not answer"
+    how = "was halted (SIGSTOP, or frozen)" if supervisor.halted else "did not answer"
     return (
         f"its supervisor (process {supervisor.pid}) {how} and had not ended it when its grace "
         f"period of {grace:g} s was over; supervisor and processes were killed"

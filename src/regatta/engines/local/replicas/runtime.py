@@ -23,7 +23,7 @@ from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
 from regatta.engines.local.replicas.containers import remove_containers
 from regatta.engines.local.replicas.hierarchies import group_of
-from regatta.engines.local.replicas.leftovers import end_leftovers
+from regatta.engines.local.replicas.leftovers import end_leftovers, note_left
 from regatta.engines.local.replicas.open_files import given
 from regatta.engines.local.replicas.procfs import (
     SHORTEST,
@@ -47,7 +47,7 @@ from regatta.engines.local.replicas.runspec import (
     RunSpec,
     encode_run,
 )
-from regatta.engines.local.supervisor import groups, marks, tree
+from regatta.engines.local.supervisor import freezer, groups, marks, tree
 
 SUPERVISOR = str(Path(supervisor.__file__).with_name("__main__.py"))
 
@@ -85,7 +85,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
 
 class Supervisor(msgspec.Struct, frozen=True):
     pid: int
-    #: By SIGSTOP: it does nothing until somebody has it go on.
+    #: By SIGSTOP, or frozen: it does nothing until somebody has it go on.
     halted: bool
 
 
@@ -234,22 +234,29 @@ class Runtime:
     def find_supervisor(self, folder: Path) -> Supervisor | None:
         """None: there is none that lives."""
         pid = self._find(folder)
-        return None if pid is None else Supervisor(pid, tree.is_halted(pid))
+        if pid is None:
+            return None
+        return Supervisor(pid, tree.is_halted(pid) or bool(freezer.frozen_in(pid)))
 
     def kill_supervisor(self, folder: Path) -> None:
         """It can do nothing about that, and leaves its replica to be swept."""
         pid = self._find(folder)
         if pid is not None:
             tree.kill(pid, signal.SIGKILL)
+            freezer.release(pid)
 
-    def sweep(self, run_id: str, folder: Path) -> int:
-        """Kill every process of a run whose supervisor is gone; how many there were. Containers
-        that a runtime keeps for it are removed, too."""
+    def sweep(self, run_id: str, folder: Path, patience: float | None = None) -> int:
+        """Kill every process of a run whose supervisor is gone; how many there were. Who does not
+        die of it in time is noted in its folder. Containers of a runtime are removed, too."""
         # First, while the runtime's own watchman is there to see the container end.
         remove_containers(folder / RUN_FILE)
         run, supervisor = _run(folder, run_id), self._find(folder)
         ours = marks.Marks(run_id, run.mark, spare=supervisor or 0)
-        return end_leftovers(ours, groups.Group(list(run.group.folders)))
+        patience = tree.UNKILLABLE_SECONDS if patience is None else patience
+        met, left = end_leftovers(ours, groups.Group(list(run.group.folders)), patience)
+        if left:
+            note_left(folder, left)
+        return len(met)
 
     def usage(self, folders: Iterable[Path]) -> dict[Path, Usage]:
         """CPU (since the last call, in percent of one core) and memory of each run: what its group

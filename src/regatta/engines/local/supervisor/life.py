@@ -245,7 +245,10 @@ class Life:
                 self._pump.remark(f"container {process['name']} ended, exit code {_code(status)}")
 
     def _end_everything(self) -> None:
-        self._statuses.update(tree.end_children(self._marks, self._group, self._subreaper))
+        statuses, left = tree.end_children(self._marks, self._group, self._subreaper)
+        self._statuses.update(statuses)
+        if left:
+            self._write_left(left)
         self._pipes.drain()
         self._files.finish()
         for process in self._played:
@@ -335,6 +338,14 @@ class Life:
                 "restarts": self._restarts,
             }
         )
+
+    def _write_left(self, pids: set[int]) -> None:
+        """For the engine, which tells of them and tries again when they are to be gone."""
+        try:
+            left = {str(pid): start_time(pid) for pid in pids}
+            jsonfile.write(self._folder + "/left.json", left)
+        except OSError:
+            pass
 
     def _words(self) -> str:
         """The last whole lines of output, and what the kernel did to it."""
