@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from regatta.engines.local.replicas.runspec import Contained, Process
-from regatta.engines.local.supervisor import contained, memory
+from regatta.engines.local.supervisor import contained, memory_kills
 from regatta.engines.local.supervisor.groups import Group
 from tests.engines.local.runs import Pod, eventually, shell
 
@@ -53,11 +53,11 @@ def test_a_program_that_lost_a_child_for_memory_and_goes_on_has_not_succeeded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bounded = msgspec.to_builtins(client("exit 0", "echo true", limit="64Mi"))
-    seen = memory.Memory(Group([]))
-    monkeypatch.setattr(memory, "kills_on_this_machine", lambda: 3)
+    seen = memory_kills.MemoryKills(Group([]))
+    monkeypatch.setattr(memory_kills, "kills_on_this_machine", lambda: 3)
     seen.begin()
     assert seen.judge_container(bounded, 0) == ""
-    monkeypatch.setattr(memory, "kills_on_this_machine", lambda: 4)
+    monkeypatch.setattr(memory_kills, "kills_on_this_machine", lambda: 4)
     assert seen.judge_container(bounded, 0) == "killed for memory: its limit is 64Mi"
 
 

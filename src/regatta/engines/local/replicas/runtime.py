@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import signal
 import sys
@@ -23,7 +22,7 @@ from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
 from regatta.engines.local.replicas.containers import remove_containers
 from regatta.engines.local.replicas.hierarchies import group_of
-from regatta.engines.local.replicas.leftovers import end_leftovers, note_left
+from regatta.engines.local.replicas.leftovers import end_leftovers, group_in, mark_of
 from regatta.engines.local.replicas.open_files import given
 from regatta.engines.local.replicas.procfs import (
     SHORTEST,
@@ -43,11 +42,10 @@ from regatta.engines.local.replicas.runspec import (
     RUN_FILE,
     STATE_FILE,
     STOP_FILE,
-    Group,
     RunSpec,
     encode_run,
 )
-from regatta.engines.local.supervisor import freezer, groups, marks, tree
+from regatta.engines.local.supervisor import freezer, tree
 
 SUPERVISOR = str(Path(supervisor.__file__).with_name("__main__.py"))
 
@@ -109,13 +107,6 @@ class _State(msgspec.Struct):
     only_counted: str = ""
 
 
-class _Run(msgspec.Struct):
-    """What finds and ends a run's processes, of run.json. An older release wrote neither."""
-
-    group: Group = Group()
-    mark: int = 0
-
-
 class _Exit(msgspec.Struct):
     """exit.json, as the supervisor writes it."""
 
@@ -129,7 +120,6 @@ class _Exit(msgspec.Struct):
 
 
 _read_state = msgspec.json.Decoder(_State).decode
-_read_run = msgspec.json.Decoder(_Run).decode
 _read_exit = msgspec.json.Decoder(_Exit).decode
 
 
@@ -160,7 +150,7 @@ class Runtime:
             os.makedirs(wanted, exist_ok=True)
         # Known before anything starts, so that whoever is killed now can be cleaned up after.
         group = msgspec.structs.replace(spec.group, folders=group_of(spec.run_id))
-        spec = msgspec.structs.replace(spec, group=group, mark=_mark_of(spec.run_id))
+        spec = msgspec.structs.replace(spec, group=group, mark=mark_of(spec.run_id))
         _replace(folder / RUN_FILE, encode_run(spec))
         null = os.open(os.devnull, os.O_RDWR)
         try:
@@ -250,13 +240,7 @@ class Runtime:
         die of it in time is noted in its folder. Containers of a runtime are removed, too."""
         # First, while the runtime's own watchman is there to see the container end.
         remove_containers(folder / RUN_FILE)
-        run, supervisor = _run(folder, run_id), self._find(folder)
-        ours = marks.Marks(run_id, run.mark, spare=supervisor or 0)
-        patience = tree.UNKILLABLE_SECONDS if patience is None else patience
-        met, left = end_leftovers(ours, groups.Group(list(run.group.folders)), patience)
-        if left:
-            note_left(folder, left)
-        return len(met)
+        return end_leftovers(run_id, folder, self._find(folder), patience)
 
     def usage(self, folders: Iterable[Path]) -> dict[Path, Usage]:
         """CPU (since the last call, in percent of one core) and memory of each run: what its group
@@ -268,7 +252,7 @@ class Runtime:
             pid = self._find(folder)
             if pid is None:
                 continue
-            now = sample_of_group(groups.Group(list(_run(folder).group.folders)))
+            now = sample_of_group(group_in(folder))
             if now is None:
                 parent_of = parent_of or tree.parents()  # one look serves them all
                 now = sample(below(pid, parent_of))
@@ -355,24 +339,6 @@ def _living(folder: Path) -> RunState:
         waiting=state.waiting,
         only_counted=state.only_counted,
     )
-
-
-def _run(folder: Path, run_id: str = "") -> _Run:
-    """Of one whose folder somebody removed, what its id tells."""
-    try:
-        return _read_run((folder / RUN_FILE).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        if not run_id:
-            return _Run()
-        return _Run(group=Group(folders=group_of(run_id)), mark=_mark_of(run_id))
-
-
-def _mark_of(run_id: str) -> int:
-    most = marks.largest()
-    if not most:
-        return 0
-    number = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:8], "big")
-    return marks.LEAST + number % (most - marks.LEAST)
 
 
 def _exited(folder: Path) -> RunState | None:

@@ -247,7 +247,8 @@ def _with_inner(folder: str) -> Iterator[str]:
         outer = todo.pop()
         yield outer
         try:
-            entries = list(os.scandir(outer))
+            with os.scandir(outer) as listed:
+                entries = list(listed)
         except OSError:
             continue  # gone meanwhile, or so deep that it has no path
         todo += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -19,7 +19,7 @@ import time
 from . import jsonfile, marks, tree
 from .claim import AlreadyClaimed, Taken, boot_id, start_time, take_claim, take_holds
 from .groups import Group
-from .memory import KILLED, Memory
+from .memory_kills import KILLED, MemoryKills
 from .pump import Pump, timestamp
 from .segments import Segments
 from .sources import LauncherFiles, Pipes
@@ -64,7 +64,7 @@ class Life:
         self._started_at = ""
         self._restarts = 0
         self._waits = 0  # back-offs since the replica last ran for long
-        self._memory = Memory(self._group)
+        self._memory = MemoryKills(self._group)
         #: Why the kernel killed it, when it did so for memory.
         self._for_memory = ""
         #: First processes of containers that were killed because no signal reaches them.

@@ -20,7 +20,7 @@ LOOK_SECONDS = 1.0
 KILLED = 128 + _signal.SIGKILL
 
 
-class Memory:
+class MemoryKills:
     def __init__(self, group: Group) -> None:
         self._group = group
         self._kills = self._kills_here = 0
