@@ -9,7 +9,7 @@ from tests.api.builders import a_job, a_pod_group, problems_of
 
 LAUNCH = ("python3", "-m", "paddle.distributed.launch", "--gpus", "0,1", "ps.py", "--lr", "1")
 
-EATER = {"name": "main", "command": ["true"], "resources": {"limits": {"memory": "64m"}}}
+EATER = {"name": "main", "command": ["true"], "resources": {"requests": {"memory": "64m"}}}
 
 CASES: dict[str, tuple[a_job, str, str]] = {
     "a PS program behind the launcher": (
@@ -47,7 +47,7 @@ CASES: dict[str, tuple[a_job, str, str]] = {
     ),
     "thousandths of a byte": (
         a_job().pod(containers=[EATER]),
-        "spec.worker.template.spec.containers[0].resources.limits.memory",
+        "spec.worker.template.spec.containers[0].resources.requests.memory",
         "mebibytes are Mi, such as 64Mi",
     ),
     "aborted from the start": (

@@ -263,6 +263,14 @@ def test_every_step_on_the_way_is_an_event_in_words() -> None:
     ]
 
 
+def test_why_a_replica_that_ran_starts_again_is_in_the_event() -> None:
+    scene = a_scene(a_job().with_workers(1)).run()
+    loops = "CrashLoopBackOff: exit code 137, OOMKilled"
+    scene.change("j-worker-0", phase=PodPhase.STARTING, waiting=loops)
+
+    assert scene.tick().events == (Event(type="Normal", reason="Starting", message=loops),)
+
+
 def test_a_place_that_is_filled_under_another_name_is_filled() -> None:
     scene = a_scene(a_job().with_workers(1), services=True)
     odd = Pod(name="odd", uid="odd", role="worker", index=0, revision=1)

@@ -267,6 +267,22 @@ WORDS: dict[str, tuple[Failure, str]] = {
         said(exit_code=137, reason="OOMKilled"),
         "p exited with code 137 (signal 9), OOMKilled",
     ),
+    "memory, where its engine knows the limit": (
+        said(
+            exit_code=137,
+            reason="OOMKilled",
+            message="step 3\nkilled for memory: it used its limit of 64Mi",
+        ),
+        "p exited with code 137 (signal 9), OOMKilled: it used its limit of 64Mi",
+    ),
+    "memory, and the program's own last line": (
+        said(exit_code=137, reason="OOMKilled", message="step 3"),
+        "p exited with code 137 (signal 9), OOMKilled",
+    ),
+    "a program that only says so": (
+        said(exit_code=1, reason="Error", message="killed for memory: said the program"),
+        "p exited with code 1",
+    ),
     "an init container": (
         said(exit_code=137, reason="Init:Error", message="init container fetch failed: no: data"),
         "p exited with code 137 (signal 9): init container fetch failed",

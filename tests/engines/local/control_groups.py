@@ -45,6 +45,30 @@ def version_2() -> str | None:
     return tops[0] if tops and os.geteuid() == 0 and os.access(tops[0], os.W_OK) else None
 
 
+def freezers() -> str | None:
+    """The top of the hierarchy of version 1 that freezes, where root may make groups in it."""
+    found = find_hierarchies(
+        Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
+    )
+    tops = [hierarchy.top for hierarchy in found if "freezer" in hierarchy.controllers]
+    return tops[0] if tops and os.geteuid() == 0 and os.access(tops[0], os.W_OK) else None
+
+
+@pytest.fixture
+def ice() -> Iterator[Path]:
+    """A group in which everybody is frozen, at the end of which all are let go."""
+    top = freezers()
+    if top is None:
+        pytest.skip("this user cannot make a group of version 1 that freezes")
+    folder = Path(top) / f"regatta-test-{uuid.uuid4()}"
+    folder.mkdir()
+    (folder / "freezer.state").write_text("FROZEN")
+    yield folder
+    (folder / "freezer.state").write_text("THAWED")
+    eventually(lambda: not (folder / "cgroup.procs").read_text().split())
+    folder.rmdir()
+
+
 def become_somebody(uid: int, group: Path | None = None) -> list[str]:
     """Words before a command that root runs as another user, in a control group."""
     program = (

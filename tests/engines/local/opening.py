@@ -15,7 +15,7 @@ from regatta.engines.local.replicas.runspec import run_folder
 from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.database import Store
-from tests.engines.local.jobs import eventually
+from tests.engines.local.jobs import eventually, pods_of
 
 OpenEngine = Callable[..., Blocking]
 
@@ -47,6 +47,17 @@ def open_engine(home: Home) -> Iterator[OpenEngine]:
 @pytest.fixture
 def engine(open_engine: OpenEngine) -> Blocking:
     return open_engine()
+
+
+def the_run_of(home: Home, engine: Blocking, name: str, role: str = "worker") -> Path:
+    pod = pods_of(engine, name, role)[-1]
+    return run_folder(home.pod(engine.get("default", name).uid, pod.uid), 1)
+
+
+def supervisor_of(folder: Path) -> int:
+    state = Runtime().inspect(folder)
+    assert state.supervisor is not None
+    return state.supervisor
 
 
 def _end_everything(home: Home) -> None:

@@ -16,6 +16,7 @@ from regatta.engines.blocking import Blocking
 from regatta.engines.local.home import Home
 from regatta.engines.local.replicas import hierarchies
 from regatta.engines.local.replicas.runspec import BackOff
+from regatta.engines.local.replicas.runspec import Group as GroupSpec
 from regatta.engines.local.supervisor.groups import Group
 from tests.engines.local.control_groups import has_groups, has_limits
 from tests.engines.local.jobs import (
@@ -68,14 +69,32 @@ def test_a_replica_that_uses_up_its_memory_is_killed_and_says_so_and_its_neighbo
 
 
 @has_limits
-def test_a_child_that_is_killed_for_memory_is_told_when_its_parent_fails_of_it(
-    engine: Blocking,
+@pytest.mark.parametrize("then", ["exit 3", "exit 0", "sleep 600"])
+def test_a_replica_of_which_a_child_is_killed_for_memory_ends_as_a_whole_whatever_its_parent_does(
+    engine: Blocking, then: str
 ) -> None:
-    script = f"{sys.executable} -c '{EAT}' || exit 3"
+    script = f"{sys.executable} -c '{EAT}' || {then}"
     submit(engine, bounded("parent", script, {"memory": "64Mi"}))
     job = wait_for(engine, "parent", Phase.FAILED)
-    assert job.status.failure is not None
-    assert job.status.failure.reason == "OOMKilled"
+    failure = job.status.failure
+    assert failure is not None
+    assert (failure.exit_code, failure.reason) == (137, "OOMKilled")
+    assert failure.message.endswith("killed for memory: it used its limit of 64Mi")
+    assert "OOMKilled: it used its limit of 64Mi" in job.status.message
+
+
+@has_limits
+def test_a_replica_that_is_killed_for_memory_again_and_again_says_so_while_it_waits(
+    pod: Pod,
+) -> None:
+    eats = shell(f"exec {sys.executable} -I -S -c '{EAT}'")
+    bounds = GroupSpec(memory_bytes=64 << 20)
+    pauses = BackOff(base_seconds=600.0)
+    pod.start(eats, restart_policy="OnFailure", group=bounds, back_off=pauses)
+    waiting = eventually(lambda: pod.state().waiting, "a pause before it starts again")
+    killed = "exit code 137, OOMKilled (killed for memory: it used its limit of 64Mi)"
+    assert waiting.startswith(f"CrashLoopBackOff: {killed}, restart 2 at ")
+    assert f"{killed}; restart 1 in 0 s" in "\n".join(pod.texts())
 
 
 @has_limits

@@ -22,7 +22,7 @@ from regatta.engines.local import loop
 from regatta.engines.local.apply import stop_pod
 from regatta.engines.local.home import Home
 from regatta.engines.local.replicas.keeper import Processes
-from regatta.engines.local.replicas.runspec import CLAIM_FILE, port_hold, run_folder
+from regatta.engines.local.replicas.runspec import CLAIM_FILE, port_hold
 from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.writes import Transaction
@@ -36,12 +36,7 @@ from tests.engines.local.jobs import (
     wait_for,
     wait_until_quiet,
 )
-from tests.engines.local.opening import OpenEngine
-
-
-def the_run_of(home: Home, engine: Blocking, name: str, role: str = "worker") -> Path:
-    pod = pods_of(engine, name, role)[-1]
-    return run_folder(home.pod(engine.get("default", name).uid, pod.uid), 1)
+from tests.engines.local.opening import OpenEngine, supervisor_of, the_run_of
 
 
 def reserved_port(home: Home, uid: str) -> int:
@@ -50,12 +45,6 @@ def reserved_port(home: Home, uid: str) -> int:
     store.close()
     assert reserved is not None
     return 10000 + 20 * reserved.first_block
-
-
-def supervisor_of(folder: Path) -> int:
-    state = Runtime().inspect(folder)
-    assert state.supervisor is not None
-    return state.supervisor
 
 
 def test_a_running_job_is_picked_up_by_the_next_engine(

@@ -7,6 +7,7 @@ no API server to ask. Every function tolerates a template of the wrong shape: th
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from decimal import Decimal
 from typing import Any
 
 from regatta.api import quantity
@@ -155,9 +156,8 @@ def _check_resources(resources: dict[str, Any], path: str) -> Iterator[Problem]:
                 yield Problem(at, message)
                 continue
             amounts[kind, name] = quantity.parse(value)
-            if name == "memory" and amounts[kind, name] % 1:
-                yield Problem(at, f"{value} is less than whole bytes: m is a thousandth; "
-                              "mebibytes are Mi, such as 64Mi", "warning")  # fmt: skip
+            if name == "memory":
+                yield from _check_memory(kind, value, amounts[kind, name], at)
             if "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
                 hint = did_you_mean(name, [*_NATIVE, quantity.GPU]) or _gpu_hint(name)
                 yield Problem(at, f"there is no such resource; {hint}Known: {listed(_NATIVE)}, or "
@@ -180,6 +180,17 @@ def _check_resources(resources: dict[str, Any], path: str) -> Iterator[Problem]:
             yield Problem(at, f"the request is {said}; for devices both must be the same")
 
 
+def _check_memory(kind: str, value: object, amount: Decimal, at: str) -> Iterator[Problem]:
+    which = "m is a thousandth; mebibytes are Mi, such as 64Mi"
+    if kind == "limits" and 0 < amount < PAGE:
+        yield Problem(at, f"found {shown(value)}, and nothing can run in less than a page "
+                      f"({PAGE} bytes): without a suffix these are bytes, {which}")  # fmt: skip
+    elif amount % 1:
+        yield Problem(at, f"{value} is less than whole bytes: {which}", "warning")
+
+
+#: What the kernel counts memory in. Larger pages only raise the least that works.
+PAGE = 4096
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 

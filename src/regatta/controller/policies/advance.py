@@ -7,7 +7,7 @@ another revision, so what a pod saw is always exact.
 
 from __future__ import annotations
 
-from regatta.api.job import Job, Phase
+from regatta.api.job import Job, JobStatus, Phase
 from regatta.controller import environment, labels
 from regatta.controller.environment import Place
 from regatta.controller.judge import Verdict
@@ -56,7 +56,7 @@ def advance(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
         pod_groups=gang.new_groups(job, world),
         regroup=gang.changed_groups(job, world),
         touch=_touch(world, known),
-        events=(*edited, *scaled, *_created(pods), *_transition(before.status.phase, status.phase)),
+        events=(*edited, *scaled, *_created(pods), *_transition(before.status.phase, status)),
         look_again=soonest(pause, verdict.look_again, until_too_long(world.own, now)),
     )
 
@@ -170,14 +170,17 @@ def _created(pods: tuple[NewPod, ...]) -> tuple[Event, ...]:
     return (Event(type="Normal", reason="Created", message=f"created {len(pods)} {noun}: {names}"),)
 
 
-def _transition(before: Phase | None, after: Phase | None) -> tuple[Event, ...]:
+def _transition(before: Phase | None, status: JobStatus) -> tuple[Event, ...]:
+    after = status.phase
     if before is after:
         return ()
     events = []
     if before is Phase.SUSPENDED:
         events.append(Event(type="Normal", reason="Resumed", message="resumed"))
     if after is Phase.STARTING:
-        message = "every replica has its place; starting"
+        # One that ran and does so no more has a reason, such as an end after which it starts again.
+        why = status.message if before is Phase.RUNNING else ""
+        message = why or "every replica has its place; starting"
         events.append(Event(type="Normal", reason="Starting", message=message))
     if after is Phase.RUNNING:
         events.append(Event(type="Normal", reason="Running", message="all replicas run"))

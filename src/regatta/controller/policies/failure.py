@@ -28,6 +28,10 @@ _PEER_IS_GONE = re.compile(r"gloo/transport/\w+/pair\.cc|remote process exited")
 #: Most often a peer's end too, unless the program speaks to somebody else.
 _CONNECTION_IS_GONE = re.compile(r"Connection (?:reset|closed) by peer")
 
+#: How the last line begins of a replica that the kernel killed for memory, where its engine knows
+#: more of it; the rest says which limit it was.
+_KILLED_FOR_MEMORY = "killed for memory: "
+
 #: Seconds in which the true cause may still be on its way behind a consequence, and in which the
 #: times of two ends do not tell which came first: a cluster's have whole seconds.
 SETTLING = 2.0
@@ -147,5 +151,11 @@ def in_words(failure: Failure) -> str:
     if failure.reason == INIT_ERROR:
         how += f": {failure.message.partition(':')[0]}"
     elif failure.reason not in ("", "Error"):
-        how += f", {failure.reason}"
+        how += f", {failure.reason}{_for_memory(failure)}"
     return f"{failure.pod} {how}"
+
+
+def _for_memory(failure: Failure) -> str:
+    last = "".join(failure.message.splitlines()[-1:])
+    known = failure.reason == "OOMKilled" and last.startswith(_KILLED_FOR_MEMORY)
+    return f": {last.removeprefix(_KILLED_FOR_MEMORY)}" if known else ""

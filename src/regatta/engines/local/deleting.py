@@ -18,6 +18,7 @@ from regatta.engines.local.apply import delete_pod, mark_deleting
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.loop import Loop
+from regatta.engines.local.replicas.leftovers import left_of, runs_with_left
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import has_room_at_a_glance
@@ -96,7 +97,10 @@ class Deleting:
         return record is None or (record.job.finished and not self._store.read.has_live_pods(uid))
 
     def _removed(self, uid: str) -> bool:
-        gone = remove_tree(self._home.job(uid)) is None
+        folder = self._home.job(uid)
+        if any(map(left_of, runs_with_left(folder))):
+            return False
+        gone = remove_tree(folder) is None
         self._store.claim_room()
         return gone
 

@@ -17,11 +17,9 @@ from msgspec.structs import replace
 
 from regatta.api.errors import DiskFull
 from regatta.controller.observe import size_wanted
-from regatta.controller.plan import Event, Instant
-from regatta.controller.policies.attempts import may_move
+from regatta.controller.plan import Instant
 from regatta.controller.reconcile import reconcile
 from regatta.controller.retention import Retention
-from regatta.controller.world import Exit, PodPhase
 from regatta.engines.local.apply import apply_plan, delete_pod
 from regatta.engines.local.children import children
 from regatta.engines.local.clock import Clock
@@ -32,11 +30,12 @@ from regatta.engines.local.recovery import jobs_to_look_at
 from regatta.engines.local.replicas.gather import build_pod_run
 from regatta.engines.local.replicas.heartbeats import Heartbeats
 from regatta.engines.local.replicas.keeper import Processes
+from regatta.engines.local.replicas.recording import record_run
 from regatta.engines.local.replicas.runspec import RunSpec, run_folder
-from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
+from regatta.engines.local.replicas.runtime import RunState, Runtime
 from regatta.engines.local.rubbish import Rubbish
-from regatta.engines.local.scheduling.binding import Bound, bind_pods, reserve_places, schedule
-from regatta.engines.local.scheduling.ledger import Ledger, places_needed
+from regatta.engines.local.scheduling.binding import Bound, bind_pods, schedule
+from regatta.engines.local.scheduling.ledger import Ledger
 from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import says_full
@@ -63,9 +62,6 @@ RETRY = 5.0
 GPU_LOOK = 0.2
 WAITS_FOR_GPUS = "waits for GPUs that another program on this machine still holds"
 
-#: Ends that are no fault of the program, by the supervisor's reason.
-DISRUPTIONS = {"PortTaken": "a port was taken by somebody else", "GpuTaken": "a GPU was taken"}
-
 
 class Loop:
     def __init__(
@@ -81,7 +77,7 @@ class Loop:
         self._home, self._store, self._machine, self._clock = home, store, machine, clock
         self.ledger = Ledger()
         self.notices = Notices(home.path, store)
-        self._processes = Processes(runtime)
+        self._processes = Processes(runtime, clock)
         self._heartbeats = Heartbeats()
         self._timers = Timers()
         self._dirty: set[str] = set()
@@ -97,7 +93,7 @@ class Loop:
         self._removed = False
         #: On a full disk something is to be removed: the next turn may use the room kept for that.
         self._makes_room = False
-        self._rubbish = Rubbish(home, store, self.notices, clock)
+        self._rubbish = Rubbish(home, store, runtime, self.notices, clock)
         #: Runs whose end was written in this transaction.
         self._ended_runs: list[Path] = []
         self._thread = threading.Thread(target=self._run, name="regatta-engine", daemon=True)
@@ -351,42 +347,15 @@ class Loop:
         if pod is None or pod.over:
             ended.append(pod_uid)
             return set()
-        if state.phase is RunPhase.EXITED:
-            end = state.exit or Exit(code=None, reason="Unknown", message="it left no exit record")
-            disruption = "" if pod.stopping else DISRUPTIONS.get(end.reason, "")
-            if state.started_at is not None:
-                tx.set_started(pod.uid, pod.phase, state.started_at, state.restarts)
-            tx.set_exit(pod, end, now.wall, state.restarts, disruption)
-            if end.reason == "PortTaken":
-                self._reserve_anew(tx, pod)
-            folder = self._folder(pod)
+        folder = self._folder(pod)
+        if record_run(tx, pod, state, folder, now):
             # Its last report may be younger than the last pulse.
             self._heartbeats.look([(pod.job_uid, folder)], now.awake)
             self._heartbeats.forget_run(pod.job_uid, folder)
             ended.append(pod.uid)
             self._ended_runs.append(folder)
             self._housekeeping.replica_ended(pod.job_uid)
-        else:
-            phase = PodPhase.RUNNING if state.phase is RunPhase.RUNNING else PodPhase.STARTING
-            tx.set_started(pod.uid, phase, state.started_at, state.restarts, state.waiting)
         return {pod.job_uid}
-
-    def _reserve_anew(self, tx: Transaction, pod: PodRecord) -> None:
-        """Somebody took a port of ours: the next attempt gets others."""
-        record = tx.job(pod.job_uid)
-        if record is None or not may_move(record.job):
-            return
-        reserve_places(tx, record.uid, places_needed(record.job), anew=True)
-        first, last = pod.ports or (0, 0)
-        message = (
-            f"{pod.name}: one of its ports {first} to {last} is in use by another program; "
-            "taking other ports"
-        )
-        tx.add_event(
-            record.uid,
-            Event(type="Warning", reason="PortTaken", message=message),
-            self._clock.now().wall,
-        )
 
     def _to_be_ended(self) -> list[PodRecord]:
         """By what is on record already, so that it needs no room there."""

@@ -37,7 +37,7 @@ class Notices:
         self._ends: dict[str, Exit] = {}
         #: Replicas that find no room for their files, by pod.
         self._held_back: dict[str, PodRecord] = {}
-        #: Jobs whose folders cannot be removed, and why.
+        #: Jobs of which something cannot be ended or removed, and why.
         self._stuck: dict[str, str] = {}
 
     @property
@@ -97,7 +97,13 @@ class Notices:
             self._store.feed.tell_unwritten(frozenset({pod.job_uid}))
 
     def cannot_remove(self, job_uid: str, why: OSError) -> None:
-        text = f"{why.filename} cannot be removed ({why.strerror})"
+        text = f"{why.filename} cannot be removed ({why.strerror}). Remove it as a user who may"
+        self._stands_in_the_way(job_uid, text)
+
+    def cannot_end(self, job_uid: str, text: str) -> None:
+        self._stands_in_the_way(job_uid, f"{text}. It is tried again")
+
+    def _stands_in_the_way(self, job_uid: str, text: str) -> None:
         if self._stuck.get(job_uid) != text:
             log.warning("of deleted job %s: %s", job_uid, text)
             self._stuck = {**self._stuck, job_uid: text}
@@ -116,7 +122,7 @@ class Notices:
         """The job as it is shown."""
         stuck = self._stuck.get(job.uid)
         if stuck is not None:
-            message = f"{stuck}. Remove it as a user who may; the job is gone soon after."
+            message = f"{stuck}; the job is gone soon after."
             return _troubled(job, NOT_REMOVED, message)
         if self._disk_is_full and (job.deleting or not job.finished):
             what = self._told.get(job.uid, "what becomes of the job")

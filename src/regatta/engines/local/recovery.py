@@ -49,7 +49,9 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool =
         for pod in _folders(folder / "pods"):
             for run in _folders(pod / "runs"):
                 runtime.stop(run, 0)
-                _wait_for_end(runtime, run)
+                if not _ended(runtime, run):
+                    runtime.kill_supervisor(run)
+                    _ended(runtime, run)
                 runtime.sweep(f"{pod.name}/{run.name}", run)
         if keep:
             aside = home.aside
@@ -63,13 +65,14 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool =
     return len(strangers)
 
 
-def _wait_for_end(runtime: Runtime, run: Path) -> None:
-    """A supervisor that is still writing would leave part of the folder behind."""
+def _ended(runtime: Runtime, run: Path) -> bool:
+    """In time. A supervisor that is still writing would leave part of the folder behind."""
     deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if runtime.inspect(run).phase not in (RunPhase.RUNNING, RunPhase.STARTING):
-            return
+    while runtime.inspect(run).phase in (RunPhase.RUNNING, RunPhase.STARTING):
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.01)
+    return True
 
 
 def _folders(parent: Path) -> list[Path]:

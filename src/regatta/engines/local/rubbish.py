@@ -1,7 +1,8 @@
 """What jobs leave behind on disk, and whose it was when it cannot be removed.
 
 Of a deleted job the folder goes before the rows: on a full disk it makes the room for removing
-those, and a job that is still listed says what stands in the way.
+those, and a job that is still listed says what stands in the way. A process that did not die of
+SIGKILL stands in the way, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from regatta.engines.base import NOT_REMOVED
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.notices import Notices
+from regatta.engines.local.replicas.leftovers import in_words, left_of, runs_with_left
 from regatta.engines.local.replicas.removing import remove_tree
+from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.replicas.volumes import remove_scratch
 from regatta.engines.local.store.database import Store
 
@@ -29,13 +32,18 @@ log = logging.getLogger(__name__)
 SOON = 0.1
 #: How soon one that cannot be removed is.
 LATER = 5.0
+#: How long another try to end a process that did not die may hold up the engine.
+TRY_SECONDS = 0.3
 
 
 class Rubbish:
     """Used by the engine's own thread only."""
 
-    def __init__(self, home: Home, store: Store, notices: Notices, clock: Clock) -> None:
+    def __init__(
+        self, home: Home, store: Store, runtime: Runtime, notices: Notices, clock: Clock
+    ) -> None:
         self._home, self._store, self._notices, self._clock = home, store, notices, clock
+        self._runtime = runtime
         #: Jobs whose folders are to go, and when to try.
         self._due: dict[str, float] = {}
 
@@ -52,6 +60,10 @@ class Rubbish:
         return [uid for uid, due in list(self._due.items()) if due <= now and self._gone(uid, now)]
 
     def _gone(self, uid: str, now: float) -> bool:
+        if left := self._end_left(uid):
+            self._due[uid] = now + LATER
+            self._notices.cannot_end(uid, left)
+            return False
         failure = remove_tree(self._home.job(uid))
         if failure is None:
             del self._due[uid]
@@ -64,6 +76,15 @@ class Rubbish:
         self._due[uid] = now + LATER
         self._notices.cannot_remove(uid, failure)
         return False
+
+    def _end_left(self, uid: str) -> str:
+        """What of the job lives though it has ended, in words, after another try to end it."""
+        words = []
+        for run in runs_with_left(self._home.job(uid)):
+            if left_of(run):
+                self._runtime.sweep(f"{run.parent.parent.name}/{run.name}", run, TRY_SECONDS)
+            words.append(in_words(left_of(run)))
+        return "; ".join(filter(None, words))
 
     def remove_scratch(self, runs: Iterable[Path]) -> None:
         """What the emptyDir volumes of runs that have ended hold."""

@@ -7,10 +7,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from regatta.engines.local.replicas.runspec import Contained, Process
-from regatta.engines.local.supervisor import contained
+from regatta.engines.local.supervisor import contained, memory_kills
+from regatta.engines.local.supervisor.groups import Group
 from tests.engines.local.runs import Pod, eventually, shell
 
 CAN_MAKE_NAMESPACES = (
@@ -45,6 +47,18 @@ def test_a_program_that_succeeds_is_not_asked_about(pod: Pod, tmp_path: Path) ->
     assert ended is not None
     assert ended.reason == "Completed"
     assert not (tmp_path / "asked").exists()
+
+
+def test_a_program_that_lost_a_child_for_memory_and_goes_on_has_not_succeeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bounded = msgspec.to_builtins(client("exit 0", "echo true", limit="64Mi"))
+    seen = memory_kills.MemoryKills(Group([]))
+    monkeypatch.setattr(memory_kills, "kills_on_this_machine", lambda: 3)
+    seen.begin()
+    assert seen.judge_container(bounded, 0) == ""
+    monkeypatch.setattr(memory_kills, "kills_on_this_machine", lambda: 4)
+    assert seen.judge_container(bounded, 0) == "killed for memory: its limit is 64Mi"
 
 
 def test_a_runtime_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,17 @@ def test_who_takes_more_memory_than_the_limit_is_killed_and_that_is_counted(name
 
 
 @has_limits
+@pytest.mark.parametrize("amount", [1, 4096, 65536])
+def test_a_limit_in_which_nothing_can_run_has_been_met(name: str, amount: int) -> None:
+    """One that was below a page when an older release took the job, say."""
+    group = a_group(name, amount)
+    with inside(group, SLEEP) as sleeper:
+        assert sleeper.wait(60) == -signal.SIGKILL
+        assert group.out_of_memory_kills()
+        assert group.has_met_its_limit()
+
+
+@has_limits
 def test_who_stays_below_the_limit_is_let_be(name: str) -> None:
     group = a_group(name, 128 * MIB)
     with inside(group, EAT, "32") as eater:

@@ -30,6 +30,18 @@ def test_the_launchers_files_are_followed_while_it_runs(pod: Pod, tmp_path: Path
     pod.says("[1] a")
 
 
+@pytest.mark.parametrize("makes", ["mkfifo {0}/{1}", "ln -s /dev/zero {0}/{1}"])
+def test_what_only_looks_like_a_launchers_file_does_not_keep_the_replica_from_ending(
+    pod: Pod, tmp_path: Path, makes: str
+) -> None:
+    logs = tmp_path / "paddle"
+    both = "; ".join(makes.format(logs, f"workerlog.{number}") for number in (0, 1))
+    ended = pod.play(shell(f"mkdir {logs}; {both}; echo main"), tail_folders=(str(logs),))
+    assert ended.exit is not None
+    assert ended.exit.code == 0
+    assert pod.texts() == ["main"]
+
+
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 folder, extra = sys.argv[1], sys.argv[2]

@@ -65,10 +65,10 @@ def remove_abandoned() -> None:
     """Empty groups that nobody removed, because whoever was to was killed. A replica that waits
     to be started again has one too, and makes it anew if need be."""
     for place in places():
-        with suppress(OSError):
-            for entry in os.scandir(place):
-                if entry.is_dir() and time.time() - entry.stat().st_mtime > ABANDONED_SECONDS:
-                    with suppress(OSError):  # somebody is in it
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                with suppress(OSError):  # gone meanwhile, or somebody is in it
+                    if entry.is_dir() and time.time() - entry.stat().st_mtime > ABANDONED_SECONDS:
                         os.rmdir(entry.path)
 
 

@@ -19,8 +19,9 @@ import msgspec
 
 from regatta.api.errors import InvalidJob
 from regatta.controller.world import Exit
+from regatta.engines.local.clock import Clock
 from regatta.engines.local.replicas.runspec import RunSpec
-from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime
+from regatta.engines.local.replicas.runtime import RunPhase, RunState, Runtime, Supervisor
 from regatta.engines.local.store.disk_full import ROOM_FOR_REPLICA, has_room, says_full
 from regatta.engines.local.store.records import PodRecord
 
@@ -30,6 +31,11 @@ Build = Callable[[PodRecord], RunSpec]
 
 #: Kubernetes' own.
 DEFAULT_GRACE = 30.0
+#: How late a supervisor may be with ending its replica: one that is halted does nothing about it,
+#: any other may be waiting for the kernel or for a container runtime.
+HALTED_SECONDS, WORKING_SECONDS = 5.0, 30.0
+#: The reason of an end that a supervisor had no part in.
+ENDED_BY_FORCE = "EndedByForce"
 
 
 class Watched(msgspec.Struct):
@@ -45,6 +51,11 @@ class Watched(msgspec.Struct):
     #: Its supervisor has ended (or cannot be watched by a descriptor): look at it.
     look: bool = True
     signalled: bool = False
+    #: When it was asked to end, and how long that may take.
+    asked_at: float | None = None
+    grace: float = DEFAULT_GRACE
+    #: Why its supervisor was killed, once it was.
+    forced: str = ""
 
     @property
     def starting(self) -> bool:
@@ -61,8 +72,8 @@ class Watched(msgspec.Struct):
 class Processes:
     """Used by the engine's own thread only, but for `wake`."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, clock: Clock) -> None:
+        self._runtime, self._clock = runtime, clock
         self._watched: dict[str, Watched] = {}
         self._selector = selectors.DefaultSelector()
         self._closed = False
@@ -95,7 +106,8 @@ class Processes:
         as on a disk that has no room for its files."""
         watched = self._watched.get(pod.uid)
         if watched is None:
-            watched = Watched(pod.uid, pod.job_uid, f"{pod.uid}/{pod.run}", folder)
+            run_id, grace = f"{pod.uid}/{pod.run}", grace_of(pod)
+            watched = Watched(pod.uid, pod.job_uid, run_id, folder, grace=grace)
             self._watched[pod.uid] = watched
             if self._runtime.inspect(folder).phase is RunPhase.NOT_STARTED:
                 if pod.stopping:
@@ -106,8 +118,9 @@ class Processes:
                 self._start(watched, pod, build)
             self._watch(watched)
         if pod.stopping and not watched.signalled:
-            self._runtime.stop(folder, grace_of(pod))
+            self._runtime.stop(folder, watched.grace)
             watched.signalled = True
+            self._note_asked(watched)
 
     def wait(self, timeout: float) -> None:
         """Sleep until a supervisor ends, somebody wakes us, or the time is over."""
@@ -133,8 +146,10 @@ class Processes:
                 continue
             if not (watched.look or watched.starting or everybody):
                 continue
+            self._force_if_late(watched)
             if watched.runs_without_folder:
                 _ask_to_end(watched)
+                self._note_asked(watched)
                 continue
             try:
                 state = self._runtime.inspect(watched.folder)
@@ -144,12 +159,12 @@ class Processes:
             except msgspec.MsgspecError as error:
                 state = _never_started("Unknown", f"its exit record cannot be read: {error}")
             if state.phase is RunPhase.LOST:
-                try:
-                    self._runtime.sweep(watched.run_id, watched.folder)
-                except Exception:  # one replica's trouble must not stop the others
-                    log.exception("cannot end what is left of %s", watched.folder)
+                if not self._swept(watched):
                     continue
                 state = msgspec.structs.replace(state, phase=RunPhase.EXITED)
+                if watched.forced:
+                    end = Exit(code=None, reason=ENDED_BY_FORCE, message=watched.forced)
+                    state = msgspec.structs.replace(state, exit=end)
             elif state.phase is RunPhase.NOT_STARTED:
                 # Its supervisor died before it claimed anything, so nothing of it ever ran; or
                 # all that it wrote is gone.
@@ -160,6 +175,8 @@ class Processes:
                     continue
                 why = "its supervisor ended before the process was started"
                 if not watched.starting:
+                    if not self._swept(watched):
+                        continue
                     why = "its folder in the state folder was removed while it ran"
                 state = _never_started("SupervisorLost", why)
             elif watched.look:
@@ -170,6 +187,14 @@ class Processes:
                 news.append((watched.pod, state))
         self._runtime.reap()
         return news
+
+    def _swept(self, watched: Watched) -> bool:
+        try:
+            self._runtime.sweep(watched.run_id, watched.folder)
+        except Exception:  # one replica's trouble must not stop the others
+            log.exception("cannot end what is left of %s", watched.folder)
+            return False
+        return True
 
     def forget(self, pod_uids: Iterable[str]) -> None:
         """Their end is safe in the store."""
@@ -194,6 +219,24 @@ class Processes:
             self._closed = True
             os.close(self._wake_read)
             os.close(self._wake_write)
+
+    def _note_asked(self, watched: Watched) -> None:
+        if watched.asked_at is None:
+            watched.asked_at = self._clock.monotonic()
+
+    def _force_if_late(self, watched: Watched) -> None:
+        """Its end is then that of any supervisor that is lost."""
+        if watched.asked_at is None:
+            return
+        late = self._clock.monotonic() - watched.asked_at - watched.grace
+        if late < min(HALTED_SECONDS, WORKING_SECONDS):
+            return
+        supervisor = self._runtime.find_supervisor(watched.folder)
+        if supervisor is None or not must_be_forced(late, supervisor.halted):
+            return
+        watched.forced = watched.forced or _how_forced(supervisor, watched.grace)
+        log.warning("%s: %s", watched.folder, watched.forced)
+        self._runtime.kill_supervisor(watched.folder)
 
     def _start(self, watched: Watched, pod: PodRecord, build: Build) -> None:
         try:
@@ -227,11 +270,25 @@ class Processes:
                 pass
 
 
+def must_be_forced(late: float, halted: bool) -> bool:
+    """Whether a supervisor that is so many seconds late will not do what it was asked to."""
+    return late >= (HALTED_SECONDS if halted else WORKING_SECONDS)
+
+
+def _how_forced(supervisor: Supervisor, grace: float) -> str:
+    how = "was halted (SIGSTOP, or frozen)" if supervisor.halted else "did not answer"
+    return (
+        f"its supervisor (process {supervisor.pid}) {how} and had not ended it when its grace "
+        f"period of {grace:g} s was over; supervisor and processes were killed"
+    )
+
+
 def _ask_to_end(watched: Watched) -> None:
     """By its supervisor alone, within the run's own grace period: no file says it."""
     if watched.pidfd is not None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(watched.pidfd, signal.SIGTERM)
+            signal.pidfd_send_signal(watched.pidfd, signal.SIGCONT)
 
 
 def grace_of(pod: PodRecord) -> float:

@@ -1,8 +1,9 @@
 """What one run of one replica is: the file that the engine writes and its supervisor reads.
 
 A run folder holds `run.json` (this), `claim` (locked while the supervisor lives), `state.json`,
-`stop.json`, `exit.json`, `logs/` and `volumes/`. A pod's folder holds its runs as `runs/<n>`.
-The supervisor has no msgspec: it reads the JSON, so field names here are its contract.
+`stop.json`, `exit.json`, `left.json` (who did not die with the rest), `logs/` and `volumes/`. A
+pod's folder holds its runs as `runs/<n>`. The supervisor has no msgspec: it reads the JSON, so
+field names here are its contract.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ CLAIM_FILE = "claim"
 STATE_FILE = "state.json"
 STOP_FILE = "stop.json"
 EXIT_FILE = "exit.json"
+LEFT_FILE = "left.json"
 LOGS_FOLDER = "logs"
 VOLUMES_FOLDER = "volumes"
 PADDLE_LOGS_FOLDER = "paddle"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import signal
 import sys
@@ -23,7 +22,7 @@ from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
 from regatta.engines.local.replicas.containers import remove_containers
 from regatta.engines.local.replicas.hierarchies import group_of
-from regatta.engines.local.replicas.leftovers import end_leftovers
+from regatta.engines.local.replicas.leftovers import end_leftovers, group_in, mark_of
 from regatta.engines.local.replicas.open_files import given
 from regatta.engines.local.replicas.procfs import (
     SHORTEST,
@@ -43,7 +42,6 @@ from regatta.engines.local.replicas.runspec import (
     RUN_FILE,
     STATE_FILE,
     STOP_FILE,
-    Group,
     RunSpec,
     encode_run,
 )
@@ -52,7 +50,7 @@ from regatta.engines.local.store.disk_full import (
     has_room_at_a_glance,
     says_full,
 )
-from regatta.engines.local.supervisor import groups, marks, tree
+from regatta.engines.local.supervisor import freezer, tree
 
 SUPERVISOR = str(Path(supervisor.__file__).with_name("__main__.py"))
 
@@ -88,6 +86,12 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     stopped: bool = False
 
 
+class Supervisor(msgspec.Struct, frozen=True):
+    pid: int
+    #: By SIGSTOP, or frozen: it does nothing until somebody has it go on.
+    halted: bool
+
+
 class Usage(msgspec.Struct, frozen=True):
     #: None at the first look: use has no number until there are two to compare.
     cpu_percent: float | None
@@ -108,13 +112,6 @@ class _State(msgspec.Struct):
     only_counted: str = ""
 
 
-class _Run(msgspec.Struct):
-    """What finds and ends a run's processes, of run.json. An older release wrote neither."""
-
-    group: Group = Group()
-    mark: int = 0
-
-
 class _Exit(msgspec.Struct):
     """exit.json, as the supervisor writes it."""
 
@@ -128,7 +125,6 @@ class _Exit(msgspec.Struct):
 
 
 _read_state = msgspec.json.Decoder(_State).decode
-_read_run = msgspec.json.Decoder(_Run).decode
 _read_exit = msgspec.json.Decoder(_Exit).decode
 
 
@@ -162,7 +158,7 @@ class Runtime:
             os.makedirs(wanted, exist_ok=True)
         # Known before anything starts, so that whoever is killed now can be cleaned up after.
         group = msgspec.structs.replace(spec.group, folders=group_of(spec.run_id))
-        spec = msgspec.structs.replace(spec, group=group, mark=_mark_of(spec.run_id))
+        spec = msgspec.structs.replace(spec, group=group, mark=mark_of(spec.run_id))
         _replace(folder / RUN_FILE, encode_run(spec))
         null = os.open(os.devnull, os.O_RDWR)
         try:
@@ -231,15 +227,28 @@ class Runtime:
         pid = self._find(folder)
         if pid is not None and _locked(folder):
             tree.kill(pid, signal.SIGTERM)
+            tree.kill(pid, signal.SIGCONT)  # somebody may have halted it
 
-    def sweep(self, run_id: str, folder: Path) -> int:
-        """Kill every process of a run whose supervisor is gone; how many there were. Containers
-        that a runtime keeps for it are removed, too."""
+    def find_supervisor(self, folder: Path) -> Supervisor | None:
+        """None: there is none that lives."""
+        pid = self._find(folder)
+        if pid is None:
+            return None
+        return Supervisor(pid, tree.is_halted(pid) or bool(freezer.frozen_in(pid)))
+
+    def kill_supervisor(self, folder: Path) -> None:
+        """It can do nothing about that, and leaves its replica to be swept."""
+        pid = self._find(folder)
+        if pid is not None:
+            tree.kill(pid, signal.SIGKILL)
+            freezer.release(pid)
+
+    def sweep(self, run_id: str, folder: Path, patience: float | None = None) -> int:
+        """Kill every process of a run whose supervisor is gone; how many there were. Who does not
+        die of it in time is noted in its folder. Containers of a runtime are removed, too."""
         # First, while the runtime's own watchman is there to see the container end.
         remove_containers(folder / RUN_FILE)
-        run, supervisor = _run(folder), self._find(folder)
-        ours = marks.Marks(run_id, run.mark, spare=supervisor or 0)
-        return end_leftovers(ours, groups.Group(list(run.group.folders)))
+        return end_leftovers(run_id, folder, self._find(folder), patience)
 
     def usage(self, folders: Iterable[Path]) -> dict[Path, Usage]:
         """CPU (since the last call, in percent of one core) and memory of each run: what its group
@@ -251,7 +260,7 @@ class Runtime:
             pid = self._find(folder)
             if pid is None:
                 continue
-            now = sample_of_group(groups.Group(list(_run(folder).group.folders)))
+            now = sample_of_group(group_in(folder))
             if now is None:
                 parent_of = parent_of or tree.parents()  # one look serves them all
                 now = sample(below(pid, parent_of))
@@ -338,21 +347,6 @@ def _living(folder: Path) -> RunState:
         waiting=state.waiting,
         only_counted=state.only_counted,
     )
-
-
-def _run(folder: Path) -> _Run:
-    try:
-        return _read_run((folder / RUN_FILE).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return _Run()
-
-
-def _mark_of(run_id: str) -> int:
-    most = marks.largest()
-    if not most:
-        return 0
-    number = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:8], "big")
-    return marks.LEAST + number % (most - marks.LEAST)
 
 
 def _exited(folder: Path) -> RunState | None:

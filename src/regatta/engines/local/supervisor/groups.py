@@ -42,6 +42,8 @@ class Group:
         self._cpus = cpus
         #: Limits that nothing here holds.
         self.only_counted: list[str] = []
+        #: Who uses up the memory is killed alone, and that is counted.
+        self.loses_one_by_one = False
 
     @classmethod
     def of(cls, spec: dict[str, Any] | None) -> Group:
@@ -53,7 +55,7 @@ class Group:
         """All of it that can be made, with its limits. Making it again does no harm."""
         self.folders = [folder for folder in self.folders if _make(folder)]
         self._put("cgroup.max.depth", DEEPEST)
-        self.only_counted = []
+        self.only_counted, self.loses_one_by_one = [], False
         if self._cpus and not self._limit_cpu():
             self.only_counted.append("cpu")
         if self.memory_bytes and not self._limit_memory():
@@ -71,12 +73,13 @@ class Group:
         amount = str(self.memory_bytes)
         if self._put("memory.max", amount):
             self._put("memory.swap.max", "0")
-            self._put("memory.oom.group", "1")
-            return True
-        if self._put("memory.limit_in_bytes", amount):
+        elif self._put("memory.limit_in_bytes", amount):
             self._put("memory.memsw.limit_in_bytes", amount)
-            return True
-        return False
+        else:
+            return False
+        as_a_whole = self._put("memory.oom.group", "1")
+        self.loses_one_by_one = not as_a_whole and self.out_of_memory_kills() is not None
+        return True
 
     def leave_out(self, folder: str) -> None:
         """Do without this one, and with what the others hold."""
@@ -159,10 +162,11 @@ class Group:
         return self._number("memory.oom_control", "oom_kill") if kills is None else kills
 
     def has_met_its_limit(self) -> bool:
-        """Or came as close as one large allocation leaves it."""
-        most = self._number("memory.max_usage_in_bytes") or 0
-        met = self._number("memory.events", "max") or most > 0.9 * self.memory_bytes
-        return bool(self.memory_bytes and met)
+        """Or came as close as one large allocation leaves it. The kernel counts whole pages, so a
+        limit below one is none at all."""
+        most, limit = (self._number(f"memory.{n}_in_bytes") for n in ("max_usage", "limit"))
+        met = most is not None and most >= 0.9 * (limit or 0)
+        return bool(self.memory_bytes and (met or self._number("memory.events", "max")))
 
     def _number(self, file: str, key: str = "") -> int | None:
         for line in self._text(file).splitlines():
@@ -243,7 +247,8 @@ def _with_inner(folder: str) -> Iterator[str]:
         outer = todo.pop()
         yield outer
         try:
-            entries = list(os.scandir(outer))
+            with os.scandir(outer) as listed:
+                entries = list(listed)
         except OSError:
             continue  # gone meanwhile, or so deep that it has no path
         todo += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]

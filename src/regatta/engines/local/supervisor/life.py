@@ -20,6 +20,7 @@ import time
 from . import jsonfile, marks, tree
 from .claim import AlreadyClaimed, Taken, boot_id, start_time, take_claim, take_holds
 from .groups import Group
+from .memory_kills import KILLED, MemoryKills
 from .pump import Pump, timestamp
 from .segments import Segments
 from .sources import LauncherFiles, Pipes
@@ -66,7 +67,7 @@ class Life:
         self._started_at = ""
         self._restarts = 0
         self._waits = 0  # back-offs since the replica last ran for long
-        self._memory_kills = self._kills_here = 0
+        self._memory = MemoryKills(self._group)
         #: Why the kernel killed it, when it did so for memory.
         self._for_memory = ""
         #: First processes of containers that were killed because no signal reaches them.
@@ -128,7 +129,7 @@ class Life:
         self._pump.last_words = b""
         self._for_memory = ""
         self._group.make()
-        self._memory_kills, self._kills_here = self._kills_for_memory(), _kills_on_this_machine()
+        self._memory.begin()
         self._files.begin()
         first = 0
         for process in processes:
@@ -141,28 +142,22 @@ class Life:
         while first not in self._statuses:
             self._turn()
         code = _code(self._statuses[first])
-        if processes[0].get("container"):
-            code = self._judge_container(processes[0], code)  # while there is one to ask about
-            self._end_everything()
-        else:
-            self._end_everything()
-            self._for_memory = self._judge_memory(code)
+        if self._deaf and code == KILLED:
+            code = 128 + _signal.SIGTERM  # what it would have died of, could it have heard it
+        elif processes[0].get("container") and not self._stopping:
+            # While there is one to ask about.
+            self._for_memory = self._memory.judge_container(processes[0], code)
+        self._end_everything()
+        if not processes[0].get("container"):
+            self._for_memory = self._memory.judge(code)
         if self._for_memory:
             self._pump.remark(self._for_memory)
+            # As where the kernel kills all at once, whatever the others made of the loss.
+            code = KILLED if self._group.loses_one_by_one else code or KILLED
         if self._stop_reason == "Terminated" and code == 0:
             code = 128 + _signal.SIGTERM  # it left politely; it did not finish its work
         if self._stopping:
             raise Ended(code, self._stop_reason, self._words())
-        return code
-
-    def _judge_container(self, process: dict[str, Any], code: int) -> int:
-        if self._deaf and code == 128 + _signal.SIGKILL:
-            code = 128 + _signal.SIGTERM  # what it would have died of, could it have heard it
-        elif code and not self._stopping:
-            from . import contained
-
-            kernel_killed = _kills_on_this_machine() > self._kills_here
-            self._for_memory = contained.killed_for_memory(process, code, kernel_killed)
         return code
 
     def _back_off(self, code: int, ran: float, init: str = "") -> None:
@@ -178,10 +173,11 @@ class Life:
         self._waits += 1
         self._restarts += 1
         who = f"init container {init}: " if init else ""
-        self._pump.remark(f"{who}exit code {code}; restart {self._restarts} in {pause:g} s")
+        how = f"exit code {code}{f', OOMKilled ({self._for_memory})' if self._for_memory else ''}"
+        self._pump.remark(f"{who}{how}; restart {self._restarts} in {pause:g} s")
         if pause:
             at = time.strftime("%H:%M:%S UTC", time.gmtime(time.time() + pause))
-            why = f"CrashLoopBackOff: {who}exit code {code}, restart {self._restarts} at {at}"
+            why = f"CrashLoopBackOff: {who}{how}, restart {self._restarts} at {at}"
             self._write_state(in_init=bool(init), waiting=f"Init:{why}" if init else why)
         deadline = time.monotonic() + pause
         while (left := deadline - time.monotonic()) > 0:
@@ -215,18 +211,18 @@ class Life:
                 if failure.reason != "CannotEnter":
                     raise
                 self._group.leave_out(failure.message)
-                self._memory_kills = self._kills_for_memory()
+                self._memory.begin()
 
     def _turn(self) -> None:
         """Wait for output, an end, a stop or a deadline, and deal with it."""
         now = time.monotonic()
-        timeout = self._files.look(now)
+        due = [self._files.look(now), self._memory.look(now)]
         if self._kill_at is not None:
-            if now >= self._kill_at:
-                self._end_everything()
-                return
-            left = self._kill_at - now
-            timeout = left if timeout is None else min(timeout, left)
+            due.append(self._kill_at - now)
+        timeout = min((left for left in due if left is not None), default=None)
+        if self._memory.has_struck or (self._kill_at is not None and now >= self._kill_at):
+            self._end_everything()
+            return
         self._pipes.wait(timeout)
         if self._woken():
             self._heed_stop(raising=False)
@@ -248,7 +244,10 @@ class Life:
                 self._pump.remark(f"container {process['name']} ended, exit code {_code(status)}")
 
     def _end_everything(self) -> None:
-        self._statuses.update(tree.end_children(self._marks, self._group, self._subreaper))
+        statuses, left = tree.end_children(self._marks, self._group, self._subreaper)
+        self._statuses.update(statuses)
+        if left:
+            self._write_left(left)
         self._pipes.drain()
         self._files.finish()
         for process in self._played:
@@ -347,6 +346,14 @@ class Life:
                     raise
             time.sleep(ROOM_LOOK)
 
+    def _write_left(self, pids: set[int]) -> None:
+        """For the engine, which tells of them and tries again when they are to be gone."""
+        try:
+            left = {str(pid): start_time(pid) for pid in pids}
+            jsonfile.write(self._folder + "/left.json", left)
+        except OSError:
+            pass
+
     def _words(self) -> str:
         """The last whole lines of output, and what the kernel did to it."""
         words = self._pump.last_words
@@ -360,45 +367,10 @@ class Life:
             return "Completed"
         return "OOMKilled" if self._for_memory else "Error"
 
-    def _kills_for_memory(self) -> int:
-        """The group's own count. Without one the machine's, which may have struck elsewhere."""
-        kills = self._group.out_of_memory_kills()
-        return _kills_on_this_machine() if kills is None else kills
-
-    def _judge_memory(self, code: int) -> str:
-        if code == 0 or self._kills_for_memory() <= self._memory_kills:
-            return ""
-        if self._group.has_met_its_limit():
-            return f"killed for memory: it used its limit of {_quantity(self._group.memory_bytes)}"
-        if self._group.out_of_memory_kills() is not None:
-            return "killed for memory: the machine, or what it gives to jobs, had none left"
-        if code == 128 + _signal.SIGKILL:
-            return "killed, perhaps for memory: the machine had none left while it ran"
-        return ""
-
 
 def _code(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
-
-
-def _quantity(amount: int) -> str:
-    for suffix, scale in (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)):
-        if amount % scale == 0:
-            return f"{amount // scale}{suffix}"
-    return str(amount)
-
-
-def _kills_on_this_machine() -> int:
-    """How often the kernel has killed for memory since it started, in any group."""
-    try:
-        with open("/proc/vmstat", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("oom_kill "):
-                    return int(line.split()[1])
-    except OSError:
-        pass
-    return 0
 
 
 def main(folder: str, open_files: str = "") -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
+import stat
 import time
 
 from .pump import Pump, Source
@@ -156,7 +158,7 @@ class LauncherFiles:
         """What the launcher would have repeated next."""
         source = Source("stdout")
         try:
-            with open(path, "rb", buffering=0) as file:
+            with open(path, "rb", buffering=0, opener=_plain_file) as file:
                 file.seek(self._said_until(file, start))
                 while chunk := file.read(CHUNK):
                     self._pump.feed(source, chunk)
@@ -183,7 +185,7 @@ class LauncherFiles:
     def _read_file(self, path: str, number: str) -> None:
         source, offset = self._seen.get(path) or (Source("stdout", f"[{number}] "), 0)
         try:
-            with open(path, "rb", buffering=0) as file:
+            with open(path, "rb", buffering=0, opener=_plain_file) as file:
                 if os.fstat(file.fileno()).st_size < offset:
                     offset = 0  # the launcher began it anew
                 file.seek(offset)
@@ -193,6 +195,15 @@ class LauncherFiles:
         except OSError:
             return
         self._seen[path] = (source, offset)
+
+
+def _plain_file(path: str, flags: int) -> int:
+    """What a program puts in its place may have nobody at its other end, or no end at all."""
+    fd = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a plain file", path)
+    return fd
 
 
 def _size(path: str) -> int:

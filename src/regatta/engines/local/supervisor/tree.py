@@ -7,6 +7,8 @@ import os
 import resource
 import time
 
+from . import freezer
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from .groups import Group
     from .marks import Marks
 
+#: Between two looks at who is still there.
+LONGEST_PAUSE = 0.05
 #: A process that has not died of SIGKILL by then sits in the kernel (a dead NFS server, say).
 UNKILLABLE_SECONDS = 10.0
 
@@ -30,6 +34,11 @@ def parents() -> dict[int, int]:
 def lives(pid: int) -> bool:
     """It is there, and not just waiting to be collected."""
     return bool(_living(str(pid)))
+
+
+def is_halted(pid: int) -> bool:
+    """By SIGSTOP, or by who traces it."""
+    return _living(str(pid))[:1] in ([b"T"], [b"t"])
 
 
 def _living(pid: str) -> list[bytes]:
@@ -81,14 +90,16 @@ def hold(pid: int) -> None:
     kill(pid, _signal.SIGSTOP)
 
 
-def end(catch: Callable[[set[int]], bool], group: Group, deadline: float) -> set[int]:
+def end(
+    catch: Callable[[set[int]], bool], group: Group, deadline: float
+) -> tuple[set[int], set[int]]:
     """Kill all in the group and all whom `catch` adds to those it holds, until it says that there
-    is nobody else; who they were.
+    is nobody else; who they were, and who of them did not die of it in time.
 
     The group is killed at one blow. Others are held first, until no new one turns up: killing one
     of many that fork on and on would only make room for the next.
     """
-    ended: set[int] = set()
+    met: set[int] = set()
     pause = 0.001
     while time.monotonic() < deadline:
         struck = group.kill()
@@ -99,14 +110,19 @@ def end(catch: Callable[[set[int]], bool], group: Group, deadline: float) -> set
             break
         for pid in held:
             kill(pid, _signal.SIGKILL)
-        ended |= struck | held
+        if pause == LONGEST_PAUSE:  # dying takes nobody so long who can
+            for pid in (struck | held) & met:
+                freezer.release(pid)
+        met |= struck | held
         time.sleep(pause)
-        pause = min(pause * 2, 0.05)
-    return ended
+        pause = min(pause * 2, LONGEST_PAUSE)
+    else:
+        return met, {pid for pid in met if lives(pid)}
+    return met, set()
 
 
-def end_children(marks: Marks, group: Group, subreaper: bool) -> dict[int, int]:
-    """End everything that this process ever started; wait statuses by pid.
+def end_children(marks: Marks, group: Group, subreaper: bool) -> tuple[dict[int, int], set[int]]:
+    """End everything that this process ever started; wait statuses by pid, and who did not die.
 
     As a subreaper we inherit every orphan, so `no child left` means that nobody is. Without it
     orphans went to init, and only their marks tell them.
@@ -128,10 +144,10 @@ def end_children(marks: Marks, group: Group, subreaper: bool) -> dict[int, int]:
         return bool(fresh) or (not subreaper and marks.catch(held))
 
     deadline = time.monotonic() + UNKILLABLE_SECONDS
-    end(catch, group, deadline)
+    _, left = end(catch, group, deadline)
     while _collect(statuses) and time.monotonic() < deadline:
         time.sleep(0.001)  # the last of them is dead, but not yet ours to collect
-    return statuses
+    return statuses, left
 
 
 def _collect(statuses: dict[int, int]) -> bool:
