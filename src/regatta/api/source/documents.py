@@ -181,7 +181,7 @@ def _read_companions(documents: list[Document]) -> tuple[Companions, list[Proble
                 )
             )
     found = Companions(pod_groups=tuple(groups), volumes=tuple(volumes), claims=tuple(claims))
-    return found, problems
+    return found, list(dict.fromkeys(problems))  # a field that is read twice is told once
 
 
 class _Companion:
