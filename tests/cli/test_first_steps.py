@@ -23,6 +23,7 @@ TYPED = {
     "validate": "which file? `regatta validate` needs a job file",
     "scale": "which job? `regatta scale` needs a name; `regatta get` lists the jobs there are",
     "wait": "which job? `regatta wait` needs a name",
+    "logs x --attempt 1 -f": "--attempt shows one try as it was; leave out -f, or it",
     "logs x --tail x": "'x' is not a whole number",
     "describe job x": "x is one name too many; `regatta describe` takes one, of a job",
 }
