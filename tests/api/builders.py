@@ -59,6 +59,14 @@ class a_job:
         self.document["spec"]["worker"]["template"]["spec"].update(fields)
         return self
 
+    def with_container(self, **fields: Any) -> Self:
+        self.container().update(fields)
+        return self
+
+    def misspelling(self, field: str, found: str) -> Self:
+        self.document["spec"][found] = self.document["spec"].pop(field)
+        return self
+
     def container(self, role: str = "worker") -> dict[str, Any]:
         found: dict[str, Any] = self.document["spec"][role]["template"]["spec"]["containers"][0]
         return found

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from regatta.api.errors import NotPossible
 from regatta.api.job import Phase
+from regatta.engines.base import LogQuery
 from tests.conformance.stages import Stage
 
 
@@ -187,3 +189,18 @@ def _succeeded(play: Stage) -> int:
 def _ready(play: Stage) -> tuple[str, str]:
     status = play.job("job").status
     return (status.ps.ready if status.ps else "", status.worker.ready if status.worker else "")
+
+
+def test_an_earlier_try_is_shown_where_its_log_is_kept(play: Stage) -> None:
+    play.submit("job", runPolicy={"backoffLimit": 1})
+    play.reaches("job", Phase.RUNNING)
+    play.end("job-worker-0", 3)
+    play.until("the second try", lambda: play.job("job").status.attempt == 1)
+    query = LogQuery(attempt=0)
+    if play.engine.traits().engine == "kubernetes":
+        with pytest.raises(NotPossible, match="went with its pods"):
+            list(play.engine.logs(play.namespace, "job", query))
+        return
+    assert list(play.engine.logs(play.namespace, "job", query)) is not None
+    with pytest.raises(NotPossible, match="job has had 2 attempts"):
+        list(play.engine.logs(play.namespace, "job", LogQuery(attempt=7)))

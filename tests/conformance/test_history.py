@@ -73,6 +73,25 @@ def test_a_replaced_run_is_kept_on_a_machine_and_unknown_to_a_cluster(play: Stag
     assert play.engine.get(play.namespace, "job", old.uid).uid == old.uid
 
 
+def test_of_a_job_that_is_no_more_its_runs_are_named_where_they_are_kept(play: Stage) -> None:
+    play.submit("job", runPolicy={"ttlSecondsAfterFinished": 0})
+    play.reaches("job", Phase.RUNNING)
+    play.end("job-worker-0", 0)
+    play.is_gone("job")
+    kept = play.engine.history(play.namespace, "job")
+    assert len(kept) == (0 if play.engine.traits().engine == "kubernetes" else 1)
+    asked = (
+        lambda: play.engine.get(play.namespace, "job"),
+        lambda: play.engine.pods(play.namespace, "job"),
+        lambda: list(play.engine.logs(play.namespace, "job", LogQuery())),
+        lambda: play.engine.stop(play.namespace, "job"),
+    )
+    for ask in asked:
+        with pytest.raises(JobNotFound, match="there is no job named job") as refused:
+            ask()
+        assert ("`regatta history job" in str(refused.value)) is bool(kept)
+
+
 def test_finished_jobs_are_deleted_at_once_and_live_ones_only_when_asked(play: Stage) -> None:
     play.submit("live", runPolicy=SUSPENDED)
     for name in ("one", "two"):

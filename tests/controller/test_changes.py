@@ -12,6 +12,7 @@ from regatta.api.errors import JobIsLive, NotPossible, RegattaError
 from regatta.api.job import Job, JobStatus, Mode, Phase, RoleStatus
 from regatta.controller.changes import (
     deleted,
+    no_job_but_runs,
     no_such_job,
     replaced,
     scaled,
@@ -210,3 +211,9 @@ def test_a_job_that_is_not_there_is_named_with_what_lists_all() -> None:
     assert "no job named mnist in namespace team. `regatta get -A`" in str(
         no_such_job("team", "mnist")
     )
+
+
+def test_a_job_that_is_no_more_is_named_with_what_lists_its_runs() -> None:
+    told = "there is no job named mnist in namespace {} any more. `regatta history mnist{}` lists"
+    assert told.format("team", " -n team") in str(no_job_but_runs("team", "mnist"))
+    assert told.format("default", "") in str(no_job_but_runs("default", "mnist"))

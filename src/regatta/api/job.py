@@ -211,6 +211,8 @@ class Progress(_Document, frozen=True):
     step: int = 0
     total: int | None = None
     metrics: dict[str, float] = {}
+    #: What was reported and is no number, such as a loss of nan, by name.
+    not_numbers: dict[str, str] = {}
     at: datetime | None = None
     #: Seconds left, as the pace so far has it.
     eta_seconds: float | None = None

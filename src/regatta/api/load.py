@@ -15,6 +15,7 @@ from regatta.api.job import Job
 from regatta.api.problems import Problem
 from regatta.api.source import documents, overrides
 from regatta.api.source.companions import Companions
+from regatta.api.source.leaving_out import leave_out
 from regatta.api.source.limits import capped, check_plain
 from regatta.api.source.paths import lineage, within
 from regatta.api.source.renaming import companion_documents, follow_the_job
@@ -22,6 +23,8 @@ from regatta.api.source.yaml import NO_LINE, Mark, read_documents
 from regatta.api.stored import read_spec, without_nulls
 
 NO_COMPANIONS = Companions()
+#: One mistake may hide another, and that a third.
+_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Loaded:
     document: dict[str, Any] = field(default_factory=dict)
     #: Likewise the documents that the companions were read from.
     beside: tuple[dict[str, Any], ...] = ()
+    #: What is wrong with it, where it was read as far as it goes: the job is without that.
+    wrong: tuple[Problem, ...] = ()
 
 
 def load_job(
@@ -47,6 +52,7 @@ def load_job(
     sets: Sequence[str] = (),
     commands: Mapping[str, str] = {},
     volumes: Mapping[str, str] = {},
+    as_far_as_it_goes: bool = False,
 ) -> Loaded:
     """Read a job file: one PaddleJob and, if there are any, its companions.
 
@@ -56,7 +62,8 @@ def load_job(
     2. The command line changes the job's document (`overrides`).
     3. The result is judged as `validate_document` does.
 
-    Raises InvalidJob with every problem at once, each with its line where it has one.
+    Raises InvalidJob with every problem at once, each with its line where it has one; if it is to
+    go as far as it goes, only where what is wrong leaves no job to look at.
     """
     found = documents.sort(read_documents(text), source)
     document = copy.deepcopy(found.job.value)
@@ -79,7 +86,13 @@ def load_job(
         path: Mark(NO_LINE) if any(within(path, place) for place in changed) else mark
         for path, mark in found.job.marks.items()
     } | {place: Mark(NO_LINE, text) for place, text in changed.items()}
-    loaded = _judge(document, companions, strict, marks, found.problems + problems)
+    try:
+        loaded = _judge(document, companions, strict, marks, found.problems + problems)
+    except InvalidJob as invalid:
+        rest = _rest(document, companions, invalid.problems) if as_far_as_it_goes else None
+        if rest is None:
+            raise
+        return replace(rest, wrong=tuple(invalid.problems))
     beside = companion_documents(found.beside, written, _identity(document))
     return replace(loaded, beside=beside)
 
@@ -125,6 +138,21 @@ def _judge(
         raise InvalidJob(capped(errors))
     warnings = capped([problem for problem in placed if problem.severity == "warning"])
     return Loaded(_job(draft, document), tuple(warnings), companions, document)
+
+
+def _rest(
+    document: dict[str, Any], companions: Companions, wrong: Sequence[Problem]
+) -> Loaded | None:
+    """The job without what is wrong with it, where it then is one."""
+    left = copy.deepcopy(document)
+    for _ in range(_ROUNDS):
+        if not all(leave_out(left, problem.path) for problem in wrong):
+            return None
+        try:
+            return _judge(left, companions, False, {}, [])
+        except InvalidJob as still:
+            wrong = still.problems
+    return None
 
 
 def _job(draft: schema.JobDraft, document: dict[str, Any]) -> Job:

@@ -85,7 +85,7 @@ def not_here(names: Iterable[str], namespace: str | None) -> Stop:
     return Stop(
         Exit.CONFLICT,
         f"there is no job named {' or '.join(names)} in {where}",
-        "`regatta get -A` lists all jobs.",
+        "`regatta get -A` lists all jobs, and `regatta history -A` the runs on record.",
     )
 
 

@@ -53,6 +53,11 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 class Verbs(click.Group):
     """A group that knows its verbs' names and one-line helps without importing them."""
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        return super().parse_args(context, args)
+
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
 
@@ -182,7 +187,10 @@ def _unwritten(lost: OSError) -> int:
 def _nearest(wanted: str) -> str:
     from difflib import get_close_matches
 
-    close: list[Any] = get_close_matches(wanted, VERBS, n=1, cutoff=0.6)
+    from regatta.cli.other_words import OTHER_VERBS
+
+    other = OTHER_VERBS.get(wanted)
+    close: list[Any] = [other] if other else get_close_matches(wanted, VERBS, n=1, cutoff=0.6)
     return f"; did you mean `{close[0]}`?" if close else ""
 
 

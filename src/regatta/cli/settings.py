@@ -149,7 +149,14 @@ class Verb(click.Command):
         self.params += [p for p in shared_options() if not taken & set(p.opts)]
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(context, [_spelt_out(word) for word in args])
+        try:
+            return super().parse_args(context, [_spelt_out(word) for word in args])
+        except click.NoSuchOption:
+            raise
+        except click.UsageError as wrong:
+            from regatta.cli.other_words import asking
+
+            raise click.UsageError(asking(context, wrong), context) from wrong
 
     def invoke(self, context: click.Context) -> Any:
         try:

@@ -62,6 +62,7 @@ async def _job_updates(
         "role": query.role,
         "index": query.index,
         "previous": query.previous,
+        "attempt": query.attempt,
         "since": query.since.isoformat() if query.since else None,
         "tail": query.tail,
         "grep": query.grep,

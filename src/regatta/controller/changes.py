@@ -13,7 +13,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from regatta.api.errors import JobIsLive, JobNotFound, NotPossible
-from regatta.api.job import Job, Mode, RoleSpec, RunPolicy
+from regatta.api.job import Job, Metadata, Mode, RoleSpec, RunPolicy
 from regatta.controller.observe import too_late
 
 
@@ -84,6 +84,14 @@ def replaced(job: Job, *, even_live: bool) -> Job:
 def no_such_job(namespace: str, name: str) -> JobNotFound:
     return JobNotFound(
         f"there is no job named {name} in namespace {namespace}. `regatta get -A` lists all jobs."
+    )
+
+
+def no_job_but_runs(namespace: str, name: str) -> JobNotFound:
+    where = "" if namespace == Metadata(name=name).namespace else f" -n {namespace}"
+    return JobNotFound(
+        f"there is no job named {name} in namespace {namespace} any more. `regatta history "
+        f"{name}{where}` lists its runs that are on record."
     )
 
 

@@ -12,6 +12,7 @@ from regatta.controller.policies.advance import advance
 from regatta.controller.policies.finish import abort, finish, let_go, retire
 from regatta.controller.policies.hold import hold
 from regatta.controller.policies.removal import unstick
+from regatta.controller.policies.reports import tell_of_no_numbers
 from regatta.controller.policies.restart import restart
 from regatta.controller.policies.timers import soonest, until_deadline, until_hung
 from regatta.controller.policies.wrong_spec import goes_on, refuse, revived, tell
@@ -42,6 +43,7 @@ def reconcile(job: Job, children: Children, now: Instant, problem: str = "") -> 
         Kind.GO: advance,  # missing pods and services, environment, scale
     }[verdict.kind]
     plan = tell(act(job, world, verdict, now), stored, problem)  # beside which spec it does so
+    plan = tell_of_no_numbers(plan, stored)  # in reports of progress
     return _unstuck(_with_timers(job, _settled(stored, plan), children, now), world, now)
 
 

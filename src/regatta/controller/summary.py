@@ -22,6 +22,7 @@ from regatta.controller.observe import Replica, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.attempts import with_roles
 from regatta.controller.policies.removal import serves_on, unstick
+from regatta.controller.policies.reports import with_all_named
 from regatta.controller.policies.setting_up import why_not_set_up
 from regatta.controller.world import PodPhase
 
@@ -179,6 +180,7 @@ def _with_progress(status: JobStatus, world: World) -> JobStatus:
     if seen is not None and seen.at is not None and (known is None or known.at != seen.at):
         beat = world.children.heartbeat_awake
         heard = status.heartbeat_awake if beat is None else beat
+        seen = with_all_named(seen, known)
         status, known = replace(status, progress=seen, heartbeat_awake=heard), seen
     if known is not None and status.phase is not Phase.RUNNING:  # then nobody gets any further
         return replace(status, progress=replace(known, eta_seconds=None))

@@ -257,6 +257,8 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     index: int | None = None
     #: The run before the present one of each replica.
     previous: bool = False
+    #: As it was in that try of the job, from 0; None: in the present one. It is not followed.
+    attempt: int | None = None
     since: datetime | None = None
     tail: int | None = None
     grep: str | None = None

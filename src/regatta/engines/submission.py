@@ -7,9 +7,14 @@ from regatta.engines.base import Shell, Submission
 
 
 def read_submission(
-    submission: Submission, shell: Shell | None = None, *, home_namespace: str | None = None
+    submission: Submission,
+    shell: Shell | None = None,
+    *,
+    home_namespace: str | None = None,
+    as_far_as_it_goes: bool = False,
 ) -> Loaded:
-    """Raises InvalidJob with every problem. `home_namespace` is for a file that names none."""
+    """Raises InvalidJob with every problem; see `load_job`. `home_namespace` is for a file that
+    names none."""
     return load_job(
         submission.text,
         source=submission.source,
@@ -21,4 +26,5 @@ def read_submission(
         sets=submission.sets,
         commands=submission.commands,
         volumes=shell.volumes if shell is not None else {},
+        as_far_as_it_goes=as_far_as_it_goes,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import Any
 
 import pytest
 
-from regatta.api.load import load_job
+from regatta.api.load import Loaded, load_job
 from regatta.api.source.overrides import set_value
 from regatta.api.source.paths import split
 from tests.api.builders import a_job, a_pod_group, errors_of, problems_of
@@ -170,13 +172,20 @@ def test_only_the_first_container_gets_the_command() -> None:
 
 NO_COMMAND = {
     "a quote that stays open": (
-        "*", "python 'train.py", '--command: "python \'train.py" has a quote that is never closed'),
+        "*", "python 'train.py", '--command: "python \'train.py" has a quote that is never closed; '
+        "close it"),
+    "a \\ behind everything": (
+        "*", "python a\\", '--command: "python a\\\\" ends with a \\; leave it out'),
     "nothing to run": (
         "*", " ", '--command: it is empty; write what to run, such as "python train.py"'),
     "another shell's line": (
         "*", "cd /x && python t.py",
         '--command: "cd /x && python t.py" is for a shell, and none reads it; ask for one: '
-        "--command 'sh -c '\"'\"'cd /x && python t.py'\"'\"''"),
+        "--command 'sh -c \"cd /x && python t.py\"'"),
+    "no program at all": (
+        "*", "'' train.py",
+        '--command: its first word is "", and that is the program; write what to run, such as '
+        '"python train.py"'),
     "a variable first": (
         "*", "LR=1 python t.py",
         '--command: "LR=1" is no program; variables are set with --env LR=1'),
@@ -192,10 +201,66 @@ def test_a_command_that_cannot_be_one_is_refused(role: str, line: str, sentence:
     assert errors_of(a_job(), commands={role: line}) == [sentence]
 
 
-@pytest.mark.parametrize("line", ["sh -c 'a && b; c'", 'x="a; b"', "find . -name \\;"])
-def test_what_a_shell_would_read_may_stand_in_quotes(line: str) -> None:
-    loaded = a_job().load(commands={"*": f"env {line}"})
-    assert loaded.job.spec.roles()["worker"].template["spec"]["containers"][0]["command"]
+FOR_A_SHELL = (
+    "a.py && b.py", "a.py&&b.py", "a.py || b.py", "a.py | tee x", "a.py|tee x", "a.py >x",
+    "a.py 2>x", "a.py <x", "a.py; b.py", "a.py;b.py", "a.py &", "a.py $HOME",
+    "a.py --d=${DATA}/x", "a.py `date`", "a.py $(cat x)", "a.py\nb.py", "a.py ~/x", "a.py ~",
+    "(a.py)", "cd /x", "export A=1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", FOR_A_SHELL)
+def test_a_line_that_only_a_shell_understands_is_refused_with_the_line_that_asks_for_one(
+    line: str,
+) -> None:
+    [sentence] = errors_of(a_job(), commands={"*": line})
+    found = re.search(r"is for a shell, .*ask for one: (--command .*)", sentence, re.DOTALL)
+    assert found, sentence
+    option, better = shlex.split(found[1])[:2]
+    assert option == "--command"
+    loaded = a_job().load(commands={"*": better.removesuffix(";")})
+    assert command_of(loaded) == ["sh", "-c", line]
+
+
+AS_THEY_STAND = {
+    "sh -c 'a && b; c $X'": ["sh", "-c", "a && b; c $X"],
+    'sh -c "echo $PADDLE_TRAINER_ID"': ["sh", "-c", "echo $PADDLE_TRAINER_ID"],
+    'env x="a; b"': ["env", "x=a; b"],
+    "find . -name \\;": ["find", ".", "-name", ";"],
+    "a.py '$HOME' \\$HOME '~' 'a|b' \">\"": ["a.py", "$HOME", "$HOME", "~", "a|b", ">"],
+    "a.py http://x/?a=1&b=2": ["a.py", "http://x/?a=1&b=2"],
+    "a.py $(PADDLE_TRAINER_ID) a~b 5$ *.txt": [
+        "a.py",
+        "$(PADDLE_TRAINER_ID)",
+        "a~b",
+        "5$",
+        "*.txt",
+    ],
+    "a.py \\\n  --lr 1\n": ["a.py", "--lr", "1"],
+    "a.py \\\r\n  --lr 1": ["a.py", "--lr", "1"],
+    "a.py 'x\ny' 'a\\\nb' \"c\\\nd\"": ["a.py", "x\ny", "a\\\nb", "cd"],
+}
+
+
+@pytest.mark.parametrize(("line", "words"), AS_THEY_STAND.items())
+def test_what_means_itself_is_handed_over(line: str, words: list[str]) -> None:
+    loaded = a_job().load(commands={"*": line})
+    assert command_of(loaded) == words
+    assert not [warning for warning in loaded.warnings if warning.path == "--command"]
+
+
+def test_a_variable_in_double_quotes_is_handed_over_with_a_warning() -> None:
+    loaded = a_job().load(commands={"*": 'a.py "at $HOME"'})
+    assert command_of(loaded) == ["a.py", "at $HOME"]
+    [warning] = [warning for warning in loaded.warnings if warning.path == "--command"]
+    assert warning.message.startswith('"$HOME" is handed over as it stands, for no shell reads')
+
+
+def command_of(loaded: Loaded) -> list[str]:
+    command: list[str] = loaded.job.spec.roles()["worker"].template["spec"]["containers"][0][
+        "command"
+    ]
+    return command
 
 
 def test_a_nul_from_the_command_line_is_refused_with_its_place() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.errors import NotPossible, PatternTooSlow, RegattaError
+from regatta.api.errors import BadRequest, NotPossible, PatternTooSlow, RegattaError
 from regatta.api.job import Phase
 from regatta.engines.base import LogBatch, LogQuery, Remark
 from regatta.engines.blocking import Blocking
@@ -123,6 +123,37 @@ def test_only_the_latest_try_is_shown_unless_the_one_before_is_asked_for(
     wait_until_quiet(engine, "tries")
     assert texts(engine.logs("default", "tries", LogQuery())) == ["2"]
     assert texts(engine.logs("default", "tries", LogQuery(previous=True))) == ["1"]
+
+
+def test_every_try_can_be_asked_for(engine: Blocking, tmp_path: Path) -> None:
+    script = f"echo x >> {tmp_path}/n; wc -l < {tmp_path}/n; exit 1"
+    submit(engine, a_job("tries", script, runPolicy={"backoffLimit": 2}), tmp_path)
+    wait_for(engine, "tries", Phase.FAILED)
+    wait_until_quiet(engine, "tries")
+    for attempt in range(3):
+        query = LogQuery(attempt=attempt)
+        assert texts(engine.logs("default", "tries", query)) == [str(attempt + 1)]
+    with pytest.raises(NotPossible, match="tries has had 3 attempts"):
+        texts(engine.logs("default", "tries", LogQuery(attempt=3)))
+    with pytest.raises(BadRequest, match="give one"):
+        texts(engine.logs("default", "tries", LogQuery(attempt=0, previous=True)))
+    with pytest.raises(BadRequest, match="not followed"):
+        texts(follow(engine, "tries", LogQuery(attempt=0)))
+
+
+def test_a_replica_that_outlived_a_try_is_shown_with_the_ones_after(
+    engine: Blocking, tmp_path: Path
+) -> None:
+    """Only what failed starts again."""
+    fails = f"echo x >> {tmp_path}/n; echo worker $(wc -l < {tmp_path}/n); exit 1"
+    policy = {"backoffLimit": 1, "restartScope": "Replica"}
+    job = a_job("tries", fails, runPolicy=policy, intranet="Service", withGloo=0)
+    job["spec"]["ps"] = a_role("echo server; exec sleep 600")
+    submit(engine, job, tmp_path)
+    wait_for(engine, "tries", Phase.FAILED)
+    for attempt, lines in enumerate((["server", "worker 1"], ["server", "worker 2"])):
+        shown = texts(engine.logs("default", "tries", LogQuery(attempt=attempt)))
+        assert sorted(shown) == lines
 
 
 def a_job_at_its_second_try(folder: Path) -> dict[str, object]:

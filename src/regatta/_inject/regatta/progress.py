@@ -36,8 +36,11 @@ def progress(step: int, total: int | None = None, **metrics: Any) -> None:
         if not path:
             return
         record = _record(step, total, metrics)
+        if _held_back is not None:  # what it named is named all the same
+            record["not_numbers"] = {**_held_back[1]["not_numbers"], **record["not_numbers"]}
         now = time.monotonic()
-        last = record["total"] is not None and record["step"] >= record["total"]
+        known = record["step"] is not None and record["total"] is not None
+        last = known and record["step"] >= record["total"]
         if _written_at is not None and now - _written_at < EVERY_SECONDS and not last:
             _held_back = (path, record)
             return
@@ -48,20 +51,49 @@ def progress(step: int, total: int | None = None, **metrics: Any) -> None:
 
 
 def _record(step: int, total: int | None, metrics: dict[str, Any]) -> dict[str, Any]:
-    numbers = {}
+    numbers: dict[str, float] = {}
+    odd: dict[str, str] = {}
     for name, value in list(metrics.items())[:MOST_METRICS]:
         try:
             number = float(value)  # tensors and numpy numbers know how
         except Exception:  # noqa: BLE001 - whatever the user's type raises
-            continue
+            number = math.nan
         if math.isfinite(number):  # JSON has no word for the others
             numbers[name[:LONGEST_NAME]] = number
+        else:
+            odd[name[:LONGEST_NAME]] = _shown(value)
     return {
-        "step": int(step),
-        "total": None if total is None else int(total),
+        "step": _count("step", step, odd),
+        "total": None if total is None else _count("total", total, odd),
         "metrics": numbers,
+        "not_numbers": odd,
         "at": time.time(),
     }
+
+
+def _count(name: str, value: Any, odd: dict[str, str]) -> int | None:
+    try:
+        count = int(value)
+        if count >= 0:
+            return count
+    except Exception:  # noqa: BLE001 - whatever the user's type raises
+        pass
+    odd[name] = _shown(value)
+    return None
+
+
+def _shown(value: Any) -> str:
+    """In a word: what a tensor has to say of itself may be long."""
+    try:
+        if isinstance(value, str):
+            return repr(value)[:LONGEST_NAME]
+        if value is None or isinstance(value, (bool, int)):
+            return str(value)[:LONGEST_NAME]
+        number = float(value)
+        return str(number)
+    except Exception:  # noqa: BLE001 - whatever the user's type raises
+        kind = type(value).__name__[:LONGEST_NAME]
+        return ("an " if kind[:1] in "aeiou" else "a ") + kind
 
 
 def _append(path: str, record: dict[str, Any]) -> None:

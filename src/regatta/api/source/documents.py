@@ -23,6 +23,7 @@ from regatta.api.source.paths import join
 from regatta.api.source.yaml import Document
 
 _PAST_FORMS = ("TrainingJob", "PaddleJobList")
+_STARTS = "a job file starts with apiVersion:, kind:, metadata: and spec:"
 _BESIDE = ("PodGroup", "PersistentVolume", "PersistentVolumeClaim")
 
 
@@ -39,7 +40,7 @@ def sort(documents: list[Document], source: str) -> Sorted:
     """Raises InvalidJob unless exactly one document is a PaddleJob, or wants to be one."""
     everything = [item for document in documents for item in _flat(document)]
     if not everything:
-        raise InvalidJob([Problem("", f"{_named(source)} is empty; it needs a {KIND}")])
+        raise InvalidJob([Problem("", f"{_named(source)} is empty; {_STARTS}")])
     if odd := [document for document in everything if not isinstance(document.value, dict)]:
         raise InvalidJob([_about_odd(document) for document in odd])
     jobs = [document for document in everything if _is_job(document.value)]
@@ -51,7 +52,7 @@ def sort(documents: list[Document], source: str) -> Sorted:
             [
                 Problem(
                     "",
-                    f"there is no {KIND} in {_named(source)}; found {kinds}. {_hint(everything)}",
+                    f"there is no {KIND} in {_named(source)}; found {kinds}{_hint(everything)}",
                 )
             ]
         )
@@ -61,7 +62,8 @@ def sort(documents: list[Document], source: str) -> Sorted:
             [
                 Problem(
                     "",
-                    f"{_named(source)} has {len(jobs)} PaddleJobs: {named}; one file holds one job",
+                    f"{_named(source)} has {len(jobs)} PaddleJobs: {named}; one file holds one "
+                    "job: put each into a file of its own",
                 )
             ]
         )
@@ -135,15 +137,15 @@ def _is_foreign(value: dict[str, Any]) -> bool:
 def _hint(documents: list[Document]) -> str:
     kinds = {document.value.get("kind") for document in documents}
     if "TrainingJob" in kinds:
-        return f"A TrainingJob is the older form; rewrite it as a {KIND} of {API_VERSION}"
-    return f"Add a document with apiVersion {API_VERSION} and kind {KIND}"
+        return f". A TrainingJob is the older form; rewrite it as a {KIND} of {API_VERSION}"
+    return (
+        ", which `kubectl apply` is for. A job file has a document of apiVersion "
+        f"{API_VERSION} and kind {KIND}"
+    )
 
 
 def _about_odd(document: Document) -> Problem:
-    message = (
-        f"this document is {shown(document.value)}, not a map; "
-        "a job file starts with apiVersion:, kind:, metadata: and spec:"
-    )
+    message = f"this document is {shown(document.value)}, not a map; {_STARTS}"
     return Problem("", message, line=document.line if document.marks else None)
 
 
@@ -181,7 +183,7 @@ def _read_companions(documents: list[Document]) -> tuple[Companions, list[Proble
                 )
             )
     found = Companions(pod_groups=tuple(groups), volumes=tuple(volumes), claims=tuple(claims))
-    return found, problems
+    return found, list(dict.fromkeys(problems))  # a field that is read twice is told once
 
 
 class _Companion:

@@ -17,7 +17,7 @@ from regatta.api.job import EVERY_ROLE
 from regatta.api.problems import Problem
 from regatta.api.source.limits import MAX_DEPTH
 from regatta.api.source.paths import Step, join, join_all, split
-from regatta.api.source.words import split_words
+from regatta.api.source.words import split_words, unread
 from regatta.api.source.yaml import read_value
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")
@@ -158,7 +158,8 @@ def _set_command(
             first["command"] = list(words)
             first.pop("args", None)
             changed.append(f"{path}.containers[0].command")
-    return changed, []
+    message = unread(line)
+    return changed, [Problem(option, message, "warning")] if message else []
 
 
 def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iterator[str]:

@@ -5,32 +5,83 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import PurePosixPath
 
 from regatta.api.checks.suggestions import shown
 
-#: Between words these mean something to a shell, and nothing to a program.
-_OPERATORS = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1", "&>")
-#: In which such signs mean themselves.
+#: Each as a whole: in single quotes, in double quotes, behind a backslash.
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+#: Outside of quotes these mean something to a shell, and nothing to a program. One & within a word
+#: is left alone, for the sake of addresses; `$(NAME)` is a pod's own.
+_FOR_A_SHELL = re.compile(
+    r"[|;<>`\n]|&&|&(?!\S)|(?<!\S)[&(]|(?<!\S)~(?![^\s/])|\$[A-Za-z_{]|\$\((?![A-Za-z0-9_.-]+\))"
+)
+_IN_DOUBLE_QUOTES = re.compile(r"(?<!\\)(\$[A-Za-z_][A-Za-z0-9_]*|\$\{[^}]*\}|`[^`]*`)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash")
+#: What a shell does itself: there is no such program.
+_BUILT_IN = (".", "alias", "cd", "eval", "exec", "export", "set", "source", "ulimit", "unset")
 
 
 def split_words(line: str) -> list[str]:
     """ValueError says what is wrong with the line, and what would be right."""
+    line = _in_one(line).strip()
     try:
         words = shlex.split(line)
     except ValueError:
-        found = "ends with a \\" if line.endswith("\\") else "has a quote that is never closed"
-        raise ValueError(f"{shown(line)} {found}") from None
+        found, right = "has a quote that is never closed", "close it"
+        if line.endswith("\\"):
+            found, right = "ends with a \\", "leave it out"
+        raise ValueError(f"{shown(line)} {found}; {right}") from None
     if not words:
         raise ValueError('it is empty; write what to run, such as "python train.py"')
+    if not words[0].strip():
+        raise ValueError(
+            f"its first word is {shown(words[0])}, and that is the program; write what to run, "
+            'such as "python train.py"'
+        )
     if _VARIABLE.match(words[0]):
         raise ValueError(
             f"{shown(words[0])} is no program; variables are set with --env {words[0]}"
         )
-    if any(word in _OPERATORS or word.endswith(";") for word in _QUOTED.sub("_", line).split()):
+    if _FOR_A_SHELL.search(_QUOTED.sub("_", line)) or words[0] in _BUILT_IN:
+        meant = "" if words[0] in _BUILT_IN else "; what is meant as it stands goes in quotes"
         raise ValueError(
             f"{shown(line)} is for a shell, and none reads it; ask for one: "
-            f"--command {shlex.quote(shlex.join(['sh', '-c', line]))}"
+            f"--command {_asking_a_shell(line)}{meant}"
         )
     return words
+
+
+def unread(line: str) -> str:
+    """What of a line that can be split a shell would have put something else for: it stands in
+    double quotes, where it may be meant so."""
+    if PurePosixPath(split_words(line)[0]).name in _SHELLS:
+        return ""  # which reads it
+    for quoted in _QUOTED.findall(_in_one(line)):
+        if quoted.startswith('"') and (found := _IN_DOUBLE_QUOTES.search(quoted)):
+            return (
+                f"{shown(found[0])} is handed over as it stands, for no shell reads the line; ask "
+                f"for one: --command {_asking_a_shell(_in_one(line).strip())}, or put it in single "
+                "quotes"
+            )
+    return ""
+
+
+def _in_one(line: str) -> str:
+    """Without the line ends that a backslash takes away."""
+
+    def joined(quoted: re.Match[str]) -> str:
+        if quoted[0].startswith("'"):
+            return quoted[0]
+        return _ESCAPED.sub(lambda sign: "" if sign[1] == "\n" else sign[0], quoted[0])
+
+    return _QUOTED.sub(joined, line.replace("\r\n", "\n"))
+
+
+def _asking_a_shell(line: str) -> str:
+    """As one would type it, where the line has no quotes of its own."""
+    if not set(line) & set("'\"\\"):
+        return f"'sh -c \"{line}\"'"
+    return shlex.quote(shlex.join(["sh", "-c", line]))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.api.job import Job, Phase
+from regatta.api.job import Job, Phase, Progress
 from regatta.cli.follow.status_line import progress_text
-from regatta.cli.show.ansi import Paint, Painted
+from regatta.cli.show.ansi import Paint, Painted, harmless
 from regatta.cli.show.overview import (
     failure_lines,
     how_long,
@@ -58,8 +58,15 @@ def _head(job: Job, paint: Paint) -> list[str]:
         ("Restarts", f"{status.restarts} of {job.spec.run_policy.backoff_limit} allowed"),
         ("Clean pods", job.spec.clean_pod_policy),
         ("Progress", progress_text(status.progress) if status.progress else ""),
+        ("No numbers", _no_numbers(status.progress) if status.progress else ""),
     ]
     return [f"{name + ':':<12}{value}" for name, value in facts if value]
+
+
+def _no_numbers(progress: Progress) -> str:
+    """What was reported as progress and left out of it."""
+    named = (f"{name} was {value}" for name, value in progress.not_numbers.items())
+    return harmless(", ".join(named))
 
 
 def _waiting(job: Job) -> list[str]:

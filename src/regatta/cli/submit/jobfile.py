@@ -5,6 +5,8 @@ The file is not understood here; the engine does that, so that every door says t
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import json
 import os
 import re
@@ -20,6 +22,8 @@ from regatta.cli.outcomes import Exit, Stop
 
 #: Tried in this order when a folder is given.
 FILE_NAMES = ("job.yaml", "job.yml", "job.json")
+_MOST_NAMED = 5
+_LOOKED_AT = 16 * 1024
 
 
 def read_job_file(file: str) -> tuple[str, str, str]:
@@ -33,7 +37,7 @@ def read_job_file(file: str) -> tuple[str, str, str]:
             raise Stop(
                 Exit.INVALID,
                 f"{file} is a folder without a {FILE_NAMES[0]}",
-                "Name the job file itself.",
+                f"Name the job file itself{_listed(job_files_in(file))}.",
             )
         path = found[0]
     try:
@@ -48,8 +52,41 @@ def read_job_file(file: str) -> tuple[str, str, str]:
         raise Stop(
             Exit.INVALID,
             f"{file} cannot be read: {error.strerror}",
-            "Give the path of a job file, a folder that holds job.yaml, or - for standard input.",
+            _instead_of(file)
+            or "Give the path of a job file, a folder that holds job.yaml, or - "
+            "for standard input.",
         ) from error
+
+
+def job_files_in(folder: str) -> list[str]:
+    """Names of the job files that lie there, as far as a look at their beginnings tells."""
+    found: list[str] = []
+    with contextlib.suppress(OSError):
+        for path in sorted(Path(folder).iterdir()):
+            if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
+                with contextlib.suppress(OSError), path.open("rb") as opened:
+                    if KIND.encode() in opened.read(_LOOKED_AT):
+                        found.append(path.name)
+    return found[:_MOST_NAMED]
+
+
+def _listed(names: list[str]) -> str:
+    return f": {', '.join(names)}" if names else ""
+
+
+def _instead_of(file: str) -> str:
+    """What may have been meant by a file that is not there."""
+    if file.startswith(("http://", "https://")):
+        return f"Fetch it first: curl -fL {shlex.quote(file)} | regatta run -"
+    path = Path(file)
+    try:
+        there = {other.name.lower(): other for other in path.parent.iterdir() if other.is_file()}
+    except OSError:
+        return ""
+    from difflib import get_close_matches
+
+    near = get_close_matches(path.name.strip().lower(), there, n=1, cutoff=0.75)
+    return f"Did you mean {there[near[0]]}?" if near and not path.exists() else ""
 
 
 def _is_program(path: Path, text: str) -> bool:
@@ -94,6 +131,18 @@ def _text(opened: IO[bytes], source: str) -> str:
             Exit.INVALID,
             f"{source} is larger than {MAX_BYTES // 1024} KiB, the most that a job file may have",
             "Name the job file; data belongs into other files.",
+        )
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise Stop(
+            Exit.INVALID,
+            f"{source} is not UTF-8 text but UTF-16",
+            f"Save it as UTF-8: iconv -f UTF-16 -t UTF-8 {shlex.quote(source)} > NEW",
+        )
+    if b"\0" in raw:
+        raise Stop(
+            Exit.INVALID,
+            f"{source} is no text",
+            "Name the job file, which is YAML or JSON.",
         )
     try:
         return raw.decode("utf-8-sig")

@@ -64,10 +64,10 @@ def _line(
 ) -> tuple[str, bool]:
     """The line, and whether there is a program for every role."""
     role, first = next(iter(lacking.items()))
-    places = [home] if _has("--workdir", words) else folders_of(first.get("image") or "", home)
-    folder = next((place for place in places if program_of(place, role, _args(first))), home)
+    places = [home] if _has("--workdir", words) else folders_of(_image(first), home)
+    folder = next((place for place in places if _program(place, role, first)), home)
     commands = {
-        role: program_of(folder, role, _args(container)) or _NO_PROGRAM
+        role: _program(folder, role, container) or _NO_PROGRAM
         for role, container in lacking.items()
     }
     said = _said(commands, everyone=len(lacking) == len(_firsts(job)))
@@ -114,5 +114,10 @@ def _lacks(container: dict[str, Any]) -> bool:
     return not container.get("command")
 
 
-def _args(container: dict[str, Any]) -> list[str]:
-    return [str(word) for word in container.get("args") or ()]
+def _program(folder: Path, role: str, container: dict[str, Any]) -> list[str]:
+    args = [str(word) for word in container.get("args") or ()]
+    return program_of(folder, role, args, _image(container))
+
+
+def _image(container: dict[str, Any]) -> str:
+    return container.get("image") or ""

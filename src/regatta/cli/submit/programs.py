@@ -22,10 +22,18 @@ _ABOVE = 3
 _START = re.compile(r"^\s*(FROM|CMD|ENTRYPOINT)\s+(.+)$", re.IGNORECASE | re.MULTILINE)
 
 
-def program_of(folder: Path, role: str, args: list[str]) -> list[str]:
+def program_of(folder: Path, role: str, args: list[str], image: str) -> list[str]:
     """The words that start this role's program of the folder, with these args; none where it has
-    none."""
+    none.
+
+    A folder may hold a Dockerfile that is another image's, such as that of the repository it is
+    the root of. Its ENTRYPOINT and CMD count where they start a script or a module that lies
+    beside it, or where the image has the folder's name and the program is on this machine. Else
+    what lies there counts, as if there were no Dockerfile.
+    """
     entry, command = _of_dockerfile(folder)
+    if not _is_of_image([*entry, *command], folder, image):
+        entry, command = [], []
     if entry:
         words = [*entry, *(args or command)]
     elif args and shutil.which(args[0]):
@@ -40,12 +48,11 @@ def program_of(folder: Path, role: str, args: list[str]) -> list[str]:
 def folders_of(image: str, folder: Path) -> Iterator[Path]:
     """The job's own, then those near it that have the image's name: what it is made of."""
     yield folder
-    name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
-    for known in dict.fromkeys((name, name.removeprefix("demo-"))):
+    for spellings in _names_of(image):
         for place in near(folder):
-            for spelt in dict.fromkeys((known, known.replace("-", "_"), known.replace("_", "-"))):
+            for spelt in spellings:
                 for found in (place / spelt, place / "examples" / spelt):
-                    if spelt and found.is_dir():
+                    if found.is_dir():
                         yield found
 
 
@@ -78,6 +85,34 @@ def shortest(path: Path) -> str:
         return min(os.path.relpath(path), str(path), key=len)
     except FileNotFoundError:
         return str(path)
+
+
+def _names_of(image: str) -> list[list[str]]:
+    """What a folder of the image would be called: its name, and that without what marks a demo,
+    each as people spell it."""
+    name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
+    return [
+        list(dict.fromkeys((known, known.replace("-", "_"), known.replace("_", "-"))))
+        for known in dict.fromkeys((name, name.removeprefix("demo-")))
+        if known
+    ]
+
+
+def _is_of_image(start: list[str], folder: Path, image: str) -> bool:
+    """Whether a Dockerfile that starts these words is plausibly the image's: see `program_of`."""
+    if not all(_is_there(word, folder) for word in start):
+        return False
+    if any((folder / word).is_file() for word in start) or _module_is_there(start, folder):
+        return True
+    named = any(folder.name in spellings for spellings in _names_of(image))
+    return named and any(shutil.which(word) or word == "python" for word in start[:1])
+
+
+def _module_is_there(start: list[str], folder: Path) -> bool:
+    if "-m" not in start[:-1]:
+        return False
+    first = start[start.index("-m") + 1].partition(".")[0]
+    return (folder / first).is_dir() or (folder / f"{first}.py").is_file()
 
 
 def _of_dockerfile(folder: Path) -> tuple[list[str], list[str]]:

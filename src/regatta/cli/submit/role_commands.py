@@ -5,16 +5,11 @@ from __future__ import annotations
 import click
 
 from regatta.api.job import EVERY_ROLE
+from regatta.cli.other_words import other_option
 from regatta.cli.settings import Verb
 
 #: Between a role and its command once they are one word: nothing on a command line can hold it.
 _AND = "\0"
-#: What is no option here, and the field that is meant.
-_FIELDS = {
-    "--replicas": "spec.worker.replicas=N",
-    "--workers": "spec.worker.replicas=N",
-    "--image": "spec.worker.template.spec.containers[0].image=NAME",
-}
 
 
 class RoleCommands(Verb):
@@ -22,18 +17,15 @@ class RoleCommands(Verb):
     the command behind it become one word first."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        args = list(args)  # click takes them out
         try:
             return super().parse_args(context, _joined(context, args))
         except click.NoSuchOption as unknown:
-            path = _FIELDS.get(unknown.option_name)
-            if path is None:
+            instead = other_option(str(context.command.name), unknown.option_name, args)
+            if not instead:
                 raise
             # The option that is spelt most like it would do something else.
-            raise click.UsageError(
-                f"there is no {unknown.option_name}; a field of the job is changed with "
-                f"--set {path}",
-                context,
-            ) from None
+            raise click.UsageError(instead, context) from None
 
 
 def by_role(

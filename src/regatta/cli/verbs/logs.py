@@ -25,6 +25,12 @@ from regatta.engines.base import Gone, JobUpdate, LogBatch, LogLine, LogQuery, L
 @click.option("--index", type=click.IntRange(min=0), help="Only the replica with this index.")
 @click.option("-p", "--previous", is_flag=True, help="The run before the present one.")
 @click.option(
+    "--attempt",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="As it was in the job's Nth try: restarts and resumes each make one.",
+)
+@click.option(
     "--since", type=duration, metavar="TIME", help="Only lines newer than this (30s, 5m, 2h)."
 )
 @click.option("--tail", type=click.IntRange(min=0), help="Only the last lines of each replica.")
@@ -40,6 +46,7 @@ def command(
     role: str | None,
     index: int | None,
     previous: bool,
+    attempt: int | None,
     since: float | None,
     tail: int | None,
     grep: str | None,
@@ -51,6 +58,9 @@ def command(
     Logs stay until the job is deleted or retention takes them, also those of replicas that were
     cleaned up. On a cluster a log goes with its pod.
     """
+    if attempt is not None and (previous or follow):
+        other = "--previous" if previous else "-f"
+        raise click.UsageError(f"--attempt shows one try as it was; leave out {other}, or it")
     run = meant(settings, name, uid, "logs")
     name = run.name if run else str(name)
     if role is not None or index is not None:
@@ -60,6 +70,7 @@ def command(
         role=role,
         index=index,
         previous=previous,
+        attempt=None if attempt is None else attempt - 1,
         since=None if since is None else now() - timedelta(seconds=since),
         tail=tail,
         grep=grep,

@@ -94,7 +94,7 @@ def _check(
     except RegattaError as refused:
         if refused.status != JUDGED:
             raise  # nobody looked at the file
-        return Result(False, [Problem("", str(refused))])
+        return Result(False, [Problem("", str(refused)), *refused.problems])
     spec = job.spec
     count = spec.replicas
     about = f"valid, a {spec.mode} job of {count} replica{'' if count == 1 else 's'}"

@@ -12,6 +12,7 @@ import msgspec
 from regatta.api.errors import NotPossible
 from regatta.api.job import Job
 from regatta.controller.changes import (
+    no_job_but_runs,
     no_such_job,
     no_such_run,
     only_its_record,
@@ -296,7 +297,8 @@ class LocalJobs:
         if not uid:
             record = read.job_named(namespace, name)
             if record is None:
-                raise no_such_job(namespace, name)
+                kept = read.runs(namespace, name, limit=1)
+                raise (no_job_but_runs if kept else no_such_job)(namespace, name)
             return record
         record, run = read.job(uid), read.run(uid)
         if record is not None and (record.job.namespace, record.job.name) == (namespace, name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from regatta.api.errors import BadRequest
+from regatta.api.errors import BadRequest, NotPossible
 from regatta.api.job import Job
 from regatta.controller.changes import no_such_role
 from regatta.engines.base import LogQuery
@@ -25,9 +25,21 @@ def timestamp(moment: datetime) -> str:
         raise BadRequest(f"{moment.isoformat()} is no time between the years 1 and 9999") from None
 
 
-def check_role(job: Job, query: LogQuery) -> None:
+def check_query(job: Job, query: LogQuery, *, follow: bool) -> None:
+    """Raises RegattaError for what cannot be asked for."""
     if query.role is not None and query.role not in job.spec.roles():
         raise no_such_role(job, query.role)
+    if query.attempt is None:
+        return
+    if query.previous:
+        raise BadRequest("previous and attempt both say which try is meant; give one of them")
+    if follow:
+        raise BadRequest("an attempt is shown as it was, and not followed; give one of the two")
+    if not 0 <= query.attempt <= job.status.attempt:
+        count = job.status.attempt + 1
+        raise NotPossible(
+            f"job {job.name} has had {count} attempt{'' if count == 1 else 's'}, and none beyond"
+        )
 
 
 def is_chosen(query: LogQuery, role: str, index: int) -> bool:

@@ -58,6 +58,7 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
         role: str | None = None,
         index: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         previous: bool = False,
+        attempt: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         since: datetime | None = None,
         tail: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         grep: str | None = None,
@@ -73,6 +74,7 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
             role=role,
             index=index,
             previous=previous,
+            attempt=attempt,
             since=since,
             tail=None if after else tail,  # what is resumed has been cut already
             grep=grep,

@@ -70,18 +70,75 @@ def test_outside_a_job_it_does_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        "progress('not a step')",
-        "progress(None)",
-        "progress(1, object())",
-        "progress(1, loss='high', other=object())",
-        "progress(1, loss=float('nan'), big=float('inf'))",
+        "progress(object())",
+        "progress(None, type('X', (), {'__int__': lambda self: 1 / 0})())",
+        "progress(1, loss=type('X', (), {'__float__': lambda self: 1 / 0})())",
+        "progress(1, **{'n' * 999: 'x' * 999})",
+        "progress(1, **{str(n): 'text' for n in range(999)})",
     ],
 )
 def test_it_never_raises(tmp_path: Path, call: str) -> None:
     done = train(f"from regatta import progress; {call}", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    if (tmp_path / "progress.jsonl").exists():
-        assert [record["metrics"] for record in records(tmp_path)] == [{}]
+    assert [record["metrics"] for record in records(tmp_path)] == [{}]
+    assert len((tmp_path / "progress.jsonl").read_bytes()) < 8192
+
+
+#: Arguments of a report, and of what is read: the step, its total, and what was no number.
+ODD: dict[str, tuple[str, int, int | None, dict[str, str]]] = {
+    "nan": ("3, 10, lr=0.5, loss=float('nan')", 3, 10, {"loss": "nan"}),
+    "infinity": ("3, 10, lr=0.5, loss=float('-inf')", 3, 10, {"loss": "-inf"}),
+    "text": ("3, 10, lr=0.5, phase='warm up'", 3, 10, {"phase": "'warm up'"}),
+    "an object": ("3, 10, lr=0.5, loss=object()", 3, 10, {"loss": "an object"}),
+    "a total": ("3, 'many', lr=0.5", 3, None, {"total": "'many'"}),
+    "a total below zero": ("3, -1, lr=0.5", 3, None, {"total": "-1"}),
+    "a step": ("float('nan'), 10, lr=0.5", 2, 10, {"step": "nan"}),
+    "a step below zero": ("-1, 10, lr=0.5", 2, 10, {"step": "-1"}),
+    "numbers in text, and below zero": ("'3', 10.0, lr='0.5', loss=-2", 3, 10, {}),
+}
+
+
+@pytest.mark.parametrize(("call", "step", "total", "odd"), ODD.values(), ids=ODD)
+def test_what_is_no_number_is_named_and_the_rest_of_the_report_counts(
+    tmp_path: Path, call: str, step: int, total: int | None, odd: dict[str, str]
+) -> None:
+    program = (
+        "import sys, regatta.progress; p = sys.modules['regatta.progress']; p.EVERY_SECONDS = 0\n"
+        f"p.progress(2, 10, lr=1.0); p.progress({call})"
+    )
+    assert train(program, tmp_path).stderr == ""
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert (progress.step, progress.total, progress.not_numbers) == (step, total, odd)
+    assert progress.metrics["lr"] == 0.5
+
+
+def test_a_report_that_is_held_back_leaves_what_it_named_to_the_next(tmp_path: Path) -> None:
+    program = "from regatta import progress; progress(1); progress(2, a='x'); progress(3, b='y')"
+    train(program, tmp_path)
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert (progress.step, progress.not_numbers) == (3, {"a": "'x'", "b": "'y'"})
+
+
+def test_a_job_whose_loss_is_no_number_says_so_once_and_completes(engine: Blocking) -> None:
+    program = "\n".join(
+        [
+            "import regatta, sys; p = sys.modules['regatta.progress']; p.EVERY_SECONDS = 0",
+            "for n in range(50): regatta.progress(n, 50, lr=1, loss=float('nan'))",
+        ]
+    )
+    submit(engine, a_job("diverged", f'{sys.executable} -c "{program}"'))
+    job = wait_for(engine, "diverged", Phase.COMPLETED)
+    assert job.status.progress is not None
+    assert (job.status.progress.step, job.status.progress.not_numbers) == (49, {"loss": "nan"})
+    told = [
+        event.message
+        for event in engine.events("default", "diverged")
+        if event.reason == "NotANumber"
+    ]
+    assert len(told) == 1, told
+    assert "loss was nan" in told[0]
 
 
 def test_a_file_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from regatta.api.errors import PreflightFailed
 from regatta.api.job import Job, JobSpec, Metadata, Mode, RoleSpec
 from regatta.client.channel import REQUEST_SECONDS
 from regatta.engines.local.replicas.runspec import Mount, Process, RunSpec
@@ -79,9 +78,8 @@ def a_paddle_job(mode: Mode = Mode.COLLECTIVE, with_gloo: int = 0) -> Job:
 
 
 def refusal(run: RunSpec, job: Job | None = None, answer: Paddle = GOOD) -> str:
-    with pytest.raises(PreflightFailed) as caught:
-        preflight(job or a_paddle_job(), {"worker": run}, lambda *asked: answer)
-    return "\n".join(map(str, caught.value.problems))
+    problems, _ = preflight(job or a_paddle_job(), {"worker": run}, lambda *asked: answer)
+    return "\n".join(map(str, problems))
 
 
 def test_a_command_that_is_nowhere_is_named() -> None:
@@ -110,7 +108,7 @@ def test_a_program_that_cannot_be_started_is_told_why(tmp_path: Path) -> None:
 def test_what_a_volume_will_bring_is_not_looked_for(tmp_path: Path) -> None:
     mount = Mount(source=str(tmp_path), target="/data")
     run = a_run("python3", "/data/train.py", mounts=(mount,))
-    assert preflight(a_paddle_job(), {"worker": run}, lambda *asked: GOOD) == []
+    assert preflight(a_paddle_job(), {"worker": run}, lambda *asked: GOOD) == ([], [])
 
 
 def test_a_script_that_does_not_mention_paddle_needs_none(tmp_path: Path) -> None:
@@ -119,9 +117,8 @@ def test_a_script_that_does_not_mention_paddle_needs_none(tmp_path: Path) -> Non
     def never(*asked: object) -> Paddle:
         raise AssertionError("the interpreter was asked")
 
-    assert (
-        preflight(a_paddle_job(), {"worker": a_run("python3", "t.py", cwd=tmp_path)}, never) == []
-    )
+    run = a_run("python3", "t.py", cwd=tmp_path)
+    assert preflight(a_paddle_job(), {"worker": run}, never) == ([], [])
 
 
 def test_a_failing_import_tells_the_interpreter_the_reason_and_the_way_out(
@@ -252,7 +249,7 @@ def test_roles_share_one_question_also_when_it_had_no_answer(tmp_path: Path) -> 
         return Paddle(interpreter=interpreter, timed_out=True, seconds=timeout)
 
     run = a_run("python3", "t.py", cwd=tmp_path)
-    warnings = preflight(a_paddle_job(), {"ps": run, "worker": run}, slow)
+    _, warnings = preflight(a_paddle_job(), {"ps": run, "worker": run}, slow)
 
     assert len(asked) == 1
     assert [warning.path for warning in warnings] == ["ps", "worker"]

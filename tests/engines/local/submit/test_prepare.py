@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from regatta.api.errors import InvalidJob, PreflightFailed
+from regatta.api.errors import InvalidJob, NeverFits, PreflightFailed, RegattaError
 from regatta.engines.base import Shell, Submission
 from regatta.engines.local.submit.prepare import check_here
+from tests.api.builders import a_job
 from tests.doors import shell_job
 
 NUL = {
@@ -42,3 +44,107 @@ def test_an_interpreter_that_is_not_there_is_refused_whoever_would_run_it(python
         check_here(Submission(text=shell_job("demo", "python train.py")), shell)
     (problem,) = refused.value.problems
     assert problem.message.startswith(f"--python {python}: there is no such program")
+
+
+def told(job: a_job, folder: Path, **shell: Any) -> tuple[type[Exception], list[str]]:
+    """The kind of the refusal, and the problems that came with it."""
+    environment = {"PATH": os.environ["PATH"]}
+    with pytest.raises(RegattaError) as refused:
+        check_here(
+            Submission(text=job.text()),
+            Shell(directory=str(folder), environment=environment, **shell),
+        )
+    return type(refused.value), [str(problem) for problem in refused.value.problems]
+
+
+def begin_as(sentences: list[str], beginnings: list[str]) -> bool:
+    return len(sentences) == len(beginnings) and all(map(str.startswith, sentences, beginnings))
+
+
+MISTAKEN = {"memory": {"limits": {"memory": "900Ti"}}, "wrong": {"limits": {"cpu": "1x"}}}
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
+MOUNT = [{"name": "data", "mountPath": "/data"}]
+POD = "template.spec"
+TOGETHER: dict[str, tuple[a_job, type[Exception], list[str]]] = {
+    "the size and a script": (
+        a_job().with_container(resources=MISTAKEN["memory"]), NeverFits,
+        ["worker: the script 'train.py' is not in"]),
+    "a volume, a script and the size": (
+        a_job().with_container(volumeMounts=MOUNT, resources=MISTAKEN["memory"])
+        .pod(volumes=[CLAIM]),
+        InvalidJob,
+        [f"spec.worker.{POD}.volumes[0].persistentVolumeClaim.claimName: nothing in the job file",
+         "it can never start on this machine: it needs ",
+         "worker: the script 'train.py' is not in"]),
+    "a role without a command and another's script": (
+        a_job().with_ps(1, image="x", command=[]), InvalidJob,
+        [f"spec.ps.{POD}.containers[0].command: missing",
+         "worker: the script 'train.py' is not in"]),
+    "what the file says and a script": (
+        a_job().spec(withGloo=7).workers("two"), InvalidJob,
+        ['spec.worker.replicas (line 7): found "two"', "spec.withGloo (line 15): found 7",
+         "worker: the script 'train.py' is not in"]),
+    "a field that is unknown, a name, a quantity and a program": (
+        a_job("Demo").running("no-such-program").spec(wroker=1).with_container(
+            resources=MISTAKEN["wrong"]),
+        InvalidJob,
+        ["metadata.name (line 4)", f"spec.worker.{POD}.containers[0].resources.limits.cpu (line",
+         "spec.wroker (line", "worker: the command 'no-such-program' is not on"]),
+    "an option and a script": (
+        a_job(), InvalidJob,
+        ["--volume nope=/tmp: no template has", "worker: the script 'train.py' is not in"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_what_the_file_says_and_what_the_machine_lacks_are_told_together(
+    case: str, tmp_path: Path
+) -> None:
+    job, kind, beginnings = TOGETHER[case]
+    volumes = {"nope": "/tmp"} if case == "an option and a script" else {}
+    raised, sentences = told(job, tmp_path, volumes=volumes)
+    assert raised is kind
+    assert begin_as(sentences, beginnings), sentences
+
+
+ONCE: dict[str, tuple[a_job, str]] = {
+    "a command that is no list": (
+        a_job().with_container(image="x", command="python train.py"), ".command (line"),
+    "a word of a command that is no text": (
+        a_job().with_container(image="x", command=["python", 5]), ".command[1] (line"),
+    "a folder that is not there": (
+        a_job().with_container(workingDir="gone"), ".workingDir: "),
+    "a program in a folder that is not there": (
+        a_job().running("./train").with_container(workingDir="gone"), ".workingDir: "),
+    "a script in a volume that cannot be had": (
+        a_job().running("python", "/data/t.py").with_container(volumeMounts=MOUNT).pod(
+            volumes=[CLAIM]), ".claimName: "),
+    "a mount of no volume": (
+        a_job().running("python", "/data/t.py").with_container(volumeMounts=MOUNT),
+        ".volumeMounts[0].name (line"),
+    "a role that is misspelt": (a_job().misspelling("worker", "wroker"), "spec.wroker (line"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONCE)
+def test_what_only_follows_from_a_mistake_is_not_told_beside_it(case: str, tmp_path: Path) -> None:
+    job, place = ONCE[case]
+    raised, sentences = told(job, tmp_path)
+    assert raised is InvalidJob
+    assert len(sentences) == 1, sentences
+    assert place in sentences[0]
+
+
+def test_beside_a_faulty_companion_the_machine_is_looked_at_as_well(tmp_path: Path) -> None:
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": "x",
+    }
+    with pytest.raises(InvalidJob) as refused:
+        check_here(Submission(text=a_job().text(volume)), Shell(directory=str(tmp_path)))
+    assert [problem.path for problem in refused.value.problems] == [
+        "PersistentVolume v: spec",
+        "worker",
+    ]

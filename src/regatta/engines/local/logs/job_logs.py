@@ -19,7 +19,7 @@ from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord, PodRecord
 from regatta.engines.local.views import latest_per_replica
-from regatta.engines.logs.selection import check_role, is_chosen, listed
+from regatta.engines.logs.selection import check_query, is_chosen, listed
 
 
 class JobLog:
@@ -30,8 +30,10 @@ class JobLog:
     ) -> None:
         """Raises RegattaError for what cannot be asked for."""
         self._home, self._store, self.uid = home, store, record.uid
-        check_role(record.job, query)
+        check_query(record.job, query, follow=follow)
         pods = _chosen(store.read, record.uid, query)
+        if query.attempt is not None:
+            pods = _in_attempt(pods, query.attempt)
         wanted, self.remark = _without_the_scaled_away(record.job, pods, query)
         run = store.read.run(record.uid)
         if run is not None and run.removed:
@@ -95,7 +97,7 @@ def _without_the_scaled_away(
 ) -> tuple[list[PodRecord], Remark | None]:
     """Replicas that a smaller size did away with are no part of the job any more: told, and shown
     to those who name one."""
-    if query.after or query.index is not None:
+    if query.after or query.index is not None or query.attempt is not None:
         return pods, None
     size = size_in_effect(job)
     gone = {p.uid: f"{p.role}-{p.index}" for p in pods if p.over and p.index >= size[p.role]}
@@ -124,6 +126,13 @@ def _resumed(pods: list[PodRecord], query: LogQuery) -> list[PodRecord]:
 def _from(pods: list[PodRecord], uids: Container[str]) -> list[PodRecord]:
     """From the first of these on."""
     return list(dropwhile(lambda pod: pod.uid not in uids, pods))
+
+
+def _in_attempt(pods: list[PodRecord], attempt: int) -> list[PodRecord]:
+    """Each replica's pod of that try; where it did not start again for it, the one that ran on."""
+    present = latest_per_replica([pod for pod in pods if pod.attempt <= attempt])
+    uids = {newest[0].uid for newest in present.values()}
+    return [pod for pod in pods if pod.uid in uids]
 
 
 def _previous(pods: list[PodRecord], query: LogQuery) -> tuple[list[PodRecord], LogQuery]:

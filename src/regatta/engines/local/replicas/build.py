@@ -81,11 +81,33 @@ def build_run(
     """The run that plays this pod, whose uid is in its metadata. `folder` is the run folder,
     `environments` the data of the ConfigMaps that this job owns, by name. Raises InvalidJob with
     every problem, paths into the pod (`spec.containers[0].command`)."""
+    spec, problems = draft_run(
+        manifest,
+        placement=placement,
+        environments=environments,
+        context=context,
+        folder=folder,
+        run=run,
+    )
+    if problems:
+        raise InvalidJob(problems)
+    return spec
+
+
+def draft_run(
+    manifest: dict[str, Any],
+    *,
+    placement: Placement,
+    environments: Mapping[str, Mapping[str, str]],
+    context: Context,
+    folder: Path,
+    run: int = 0,
+) -> tuple[RunSpec, list[Problem]]:
+    """The same as far as it can be had, and why it cannot be started: what has no command has no
+    words."""
     builder = _Builder(manifest, placement, environments, context, folder, run)
     spec = builder.build()
-    if builder.problems:
-        raise InvalidJob(builder.problems)
-    return spec
+    return spec, builder.problems
 
 
 class _Builder:
@@ -168,6 +190,8 @@ class _Builder:
         if self._context.runtime in containers.RUNTIMES:
             return self._in_container(container, path, theirs, mounts, command, args, gpus)
         mounts = [mount for mount in mounts if not is_there_already(mount)]
+        # It is not started; what would lie there need not be looked for on this machine.
+        mounts += [Mount(source=os.devnull, target=target) for target in self._volumes.unmet]
         env = self._with_ours(self._of_shell(), theirs, gpus, PROGRESS_PATH)
         return Process(
             name=container.get("name", ""),
@@ -276,7 +300,7 @@ class _Builder:
                 "command in the file, say it with --command, or run the image with --runtime "
                 "docker (or podman)",
             )
-            return ("false",)
+            return ()
         program = command[0]
         if program in ("python", "python3"):
             program = self._python(program, env.get("PATH", os.defpath))

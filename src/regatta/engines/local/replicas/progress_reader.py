@@ -6,7 +6,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -29,10 +29,18 @@ _Moment = Annotated[
 
 
 class _Record(msgspec.Struct):
-    step: _Count
     at: _Moment
+    #: None where what was reported is no number.
+    step: _Count | None = None
     total: _Count | None = None
     metrics: dict[str, _Number] = {}
+    not_numbers: dict[str, Annotated[str, msgspec.Meta(max_length=80)]] = {}
+
+
+class _Step(NamedTuple):
+    step: int
+    total: int | None
+    at: float
 
 
 _decode = msgspec.json.Decoder(_Record).decode
@@ -46,29 +54,35 @@ def read_progress(folder: Path) -> Progress | None:
             lines = file.read().splitlines()
     except OSError:
         return None
-    records: list[_Record] = []
+    newest: _Record | None = None
+    odd: dict[str, str] = {}
+    steps: list[_Step] = []
     for line in reversed(lines):  # the first may be cut, any may be torn: skip those
         try:
             record = _decode(line)
         except msgspec.DecodeError:
             continue
-        # A step that is higher earlier on belongs to a try before this one.
-        if records and (record.step > records[-1].step or record.at > records[-1].at):
-            break
-        records.append(record)
-    if not records:
+        if record.step is not None:
+            # A step that is higher earlier on belongs to a try before this one.
+            if steps and (record.step > steps[-1].step or record.at > steps[-1].at):
+                break
+            steps.append(_Step(record.step, record.total, record.at))
+        newest = newest or record
+        odd = record.not_numbers | odd
+    if newest is None:
         return None
-    last = records[0]
+    reached = steps[0] if steps else _Step(0, newest.total, newest.at)
     return Progress(
-        step=last.step,
-        total=last.total,
-        metrics=last.metrics,
-        at=datetime.fromtimestamp(last.at, UTC),
-        eta_seconds=_time_left(records),
+        step=reached.step,
+        total=reached.total,
+        metrics=newest.metrics,
+        not_numbers=odd,
+        at=datetime.fromtimestamp(newest.at, UTC),
+        eta_seconds=_time_left(steps) if steps else None,
     )
 
 
-def _time_left(records: list[_Record]) -> float | None:
+def _time_left(records: list[_Step]) -> float | None:
     """At the pace of the newer half of this try's reports, which come newest first: what was slow
     while it started says nothing of what is left. Of one report nothing follows, nor of step 0,
     after which a program often prepares for long."""

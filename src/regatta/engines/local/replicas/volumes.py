@@ -61,6 +61,8 @@ class Volumes:
         self._folder = folder
         self._mounted = mounted or mounted_devices
         self.problems: list[Problem] = []
+        #: Where something would be mounted that cannot be had.
+        self.unmet: list[str] = []
         self.folders: list[str] = []
 
     def mounts(
@@ -73,6 +75,7 @@ class Volumes:
                 mounts.append(self._mount(wanted, f"{path}.volumeMounts[{number}]", expand))
             except _Refused as refused:
                 self.problems.append(refused.problem)
+                self.unmet.append(os.path.normpath(wanted.get("mountPath", "")))
         return sorted(mounts, key=lambda mount: mount.target.count("/"))
 
     def _mount(self, wanted: dict[str, Any], path: str, expand: Callable[[str], str]) -> Mount:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 
-from regatta.api.errors import PreflightFailed
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
 from regatta.engines.local.replicas.containers import RUNTIMES
@@ -45,14 +44,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 def preflight(
     job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle, *, may_pull: bool = True
-) -> list[Problem]:
-    """Check the first replica of each role (by role name). Gives warnings; raises
-    PreflightFailed with every problem. Images that are not here are pulled if they may be."""
+) -> tuple[list[Problem], list[Problem]]:
+    """(errors, warnings) of the first replica of each role (by role name). Images that are not here
+    are pulled if they may be."""
     ask = Probing(probe)
     problems, warnings = check_containers(runs, may_pull)
     trains_with_paddle = False
     for role, run in runs.items():
         process = run.containers[0]
+        if not process.argv:
+            continue  # nothing to look at
         command = read_command(process.argv)
         found = _check_files(role, process, command)
         problems += found
@@ -67,30 +68,29 @@ def preflight(
     uses_gloo = job.spec.mode in (Mode.PS, Mode.HETER) and job.spec.with_gloo > 0
     if trains_with_paddle and uses_gloo:
         problems += check_host_name()
-    if problems:
-        problems = _unique(problems)
-        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
-        raise PreflightFailed(f"{count} with what the job would run", tuple(problems))
-    return _unique(warnings)
+    return _unique(problems), _unique(warnings)
 
 
-def check_python(context: Context) -> None:
+def check_python(context: Context) -> list[Problem]:
     """The interpreter that `--python` names, also where only a script of the job's finds it."""
     named = context.python
     if not named or context.runtime in RUNTIMES:
-        return
+        return []
     path = os.path.join(context.directory, os.path.expanduser(named)) if "/" in named else named
-    if shutil.which(path, path=context.shell.get("PATH", os.defpath)) is None:
-        raise PreflightFailed(
-            "1 problem with what the job would run",
-            (
-                Problem(
-                    "",
-                    f"--python {named}: there is no such program. Name an interpreter, such as "
-                    "`--python .venv/bin/python`.",
-                ),
-            ),
+    if shutil.which(path, path=context.shell.get("PATH", os.defpath)) is not None:
+        return []
+    return [
+        Problem(
+            "",
+            f"--python {named}: there is no such program. Name an interpreter, such as "
+            "`--python .venv/bin/python`.",
         )
+    ]
+
+
+def needs_python(run: RunSpec) -> bool:
+    argv = run.containers[0].argv
+    return bool(argv) and read_command(argv).interpreter != ""
 
 
 def read_command(argv: tuple[str, ...]) -> Command:
@@ -144,6 +144,11 @@ def _shell_command(program: str, rest: list[str]) -> Command:
 def _check_files(role: str, process: Process, command: Command) -> list[Problem]:
     if process.container is not None:
         return []
+    lies = command.script or command.program
+    if "/" in lies or command.script:
+        place = Path(process.cwd)
+        if not os.path.isabs(lies) and not place.is_dir() and not _under_a_mount(place, process):
+            return []  # that the folder is not there is told already
     if not _find_program(command.program, process):
         return [Problem(role, f"the command {command.program!r} {_why_not(command, process)}")]
     script = Path(process.cwd, command.script)

@@ -7,29 +7,31 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from regatta.api.errors import InvalidJob, NeverFits
+from regatta.api.errors import InvalidJob, NeverFits, PreflightFailed
 from regatta.api.job import Job, JobSpec, RoleSpec
 from regatta.api.problems import Problem
 from regatta.api.quantity import GPU
 from regatta.api.source.companions import Companions
 from regatta.api.source.limits import check_plain
+from regatta.api.source.paths import within
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
 from regatta.engines.local.replicas.build import list_ignored
+from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.scheduling.reservations import BEGINNING
 from regatta.engines.local.scheduling.scheduler import never_fits
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
-from regatta.engines.local.submit.preflight import check_python, preflight
+from regatta.engines.local.submit.preflight import check_python, needs_python, preflight
 from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, rehearse_here
 from regatta.engines.submission import read_submission
 
@@ -54,32 +56,40 @@ def prepare(
     *,
     dry_run: bool = False,
 ) -> Prepared:
-    """Raises InvalidJob, NeverFits or PreflightFailed, each with all that is wrong.
+    """Raises InvalidJob, NeverFits or PreflightFailed, each with all that is wrong: what the file
+    says, what is not on this machine, and the size, in one report.
 
     `where` tells the places that so many replicas would get now, for the rehearsal. Nothing is
     changed but that images of a job that is to run may be pulled.
     """
     check_plain({"shell": msgspec.to_builtins(shell)})
-    loaded = read_submission(submission, shell)
+    loaded = read_submission(submission, shell, as_far_as_it_goes=True)
     warnings = list(loaded.warnings)
     job = loaded.job
     if shell.no_gpu and whole_need(job).gpus:
         job = without_gpus(job)
         warnings.append(Problem("", "runs without the GPUs it asks for (--no-gpu)", "warning"))
     job = _fresh(job, now)
-    refuse_what_never_fits(job, machine)
+    too_large = why_it_never_fits(job, machine)
     context = Context.of(shell)
-    rehearsal = rehearse_here(job, where(places_needed(job)), now, machine.gpus)
-    try:
-        runs = build_runs(job, rehearsal, context, loaded.companions, all_pods=False)
-    except InvalidJob as invalid:
-        # Where the command is missing, a `comand` that was left aside is why.
-        raise InvalidJob([*invalid.problems, *warnings]) from None
+    played = _of_one_each(job) if too_large else job
+    rehearsal = rehearse_here(played, where(places_needed(played)), now, machine.gpus)
+    runs, missing = build_runs(played, rehearsal, context, loaded.companions, all_pods=False)
+    doubts: list[Problem] = []
     if not shell.no_preflight:
-        check_python(context)
         roles = {pod.name: pod.role for pod in rehearsal.pods}
         by_role = {roles[name]: run for name, run in runs.items()}
-        warnings += preflight(job, by_role, probe, may_pull=not dry_run)
+        sound = not (loaded.wrong or missing or too_large)
+        doubts, softer = _preflight(job, by_role, context, probe, sound and not dry_run)
+        warnings += softer
+    refuse(
+        job.name,
+        wrong=loaded.wrong,
+        missing=missing,
+        too_large=too_large,
+        doubts=doubts,
+        warnings=warnings,
+    )
     return Prepared(
         job=job,
         context=context,
@@ -96,7 +106,7 @@ def check_here(submission: Submission, shell: Shell) -> Prepared:
 
 
 def preview(prepared: Prepared) -> Preview:
-    runs = build_runs(
+    runs, _ = build_runs(
         prepared.job, prepared.rehearsal, prepared.context, prepared.companions, all_pods=True
     )
     notes = ["addresses and ports are the next free ones; another job may take them first"]
@@ -116,10 +126,16 @@ def preview(prepared: Prepared) -> Preview:
 
 
 def refuse_what_never_fits(job: Job, machine: Machine) -> None:
+    if why := why_it_never_fits(job, machine):
+        raise NeverFits(f"{job.name} {why}")
+
+
+def why_it_never_fits(job: Job, machine: Machine) -> str:
+    """In a sentence that begins with the job; empty where it fits."""
     need = whole_need(job)
     short = never_fits(machine.capacity, need)
     if short is None:
-        return
+        return ""
     hint = "Ask for less, or for fewer replicas."
     if need.gpus > machine.capacity.gpus:
         hint = "Ask for fewer GPUs, or try it out without any with `--no-gpu`."
@@ -128,7 +144,55 @@ def refuse_what_never_fits(job: Job, machine: Machine) -> None:
             "Ask for fewer replicas, or let the machine take more, with a server that is started "
             f"so: `regatta server stop; REGATTA_PODS={need.pods} regatta server start`."
         )
-    raise NeverFits(f"{job.name} can never start on this machine: {short}. {hint}")
+    return f"can never start on this machine: {short}. {hint}"
+
+
+def refuse(
+    name: str,
+    *,
+    wrong: Sequence[Problem],
+    missing: Sequence[Problem],
+    too_large: str,
+    doubts: Sequence[Problem],
+    warnings: Sequence[Problem],
+) -> None:
+    """Raise the error that all of this makes, if anything does: of the kind that has to be mended
+    first, with the rest beside it."""
+    told = [problem.path for problem in wrong]
+    if wrong or missing:
+        # What is missing only because a mistake was left out is told by the mistake.
+        news = [
+            problem
+            for problem in missing
+            if not any(within(problem.path, at) or within(at, problem.path) for at in told if at)
+        ]
+        size = [Problem("", f"it {too_large}")] if too_large else []
+        # Where the command is missing, a `comand` that was left aside is why.
+        raise InvalidJob([*wrong, *news, *size, *doubts, *warnings])
+    if too_large:
+        raise NeverFits(f"{name} {too_large}", tuple(doubts))
+    if doubts:
+        count = f"{len(doubts)} problem{'' if len(doubts) == 1 else 's'}"
+        raise PreflightFailed(f"{count} with what the job would run", tuple(doubts))
+
+
+def _preflight(
+    job: Job, runs: Mapping[str, RunSpec], context: Context, probe: Probe, may_pull: bool
+) -> tuple[list[Problem], list[Problem]]:
+    problems = check_python(context)
+    if problems:  # what it would run cannot be asked about
+        runs = {role: run for role, run in runs.items() if not needs_python(run)}
+    worse, softer = preflight(job, runs, probe, may_pull=may_pull)
+    return problems + worse, softer
+
+
+def _of_one_each(job: Job) -> Job:
+    """Enough to see what is wrong with the roles of a job that is too large to be played."""
+
+    def one(role: RoleSpec) -> RoleSpec:
+        return replace(role, replicas=1, requests=None, limits=None, completion=None)
+
+    return replace(job, spec=replace(_with_each_role(job.spec, one), elastic=None))
 
 
 def without_gpus(job: Job) -> Job:
@@ -141,15 +205,18 @@ def without_gpus(job: Job) -> Job:
             _drop_gpus(container.get("resources"))
         return replace(role, template=template)
 
-    spec = job.spec
+    return replace(job, spec=_with_each_role(job.spec, bare))
+
+
+def _with_each_role(spec: JobSpec, change: Callable[[RoleSpec], RoleSpec]) -> JobSpec:
     changed: JobSpec = replace(
         spec,
-        ps=bare(spec.ps) if spec.ps else None,
-        worker=bare(spec.worker) if spec.worker else None,
-        heter=bare(spec.heter) if spec.heter else None,
-        tasks=tuple(bare(task) for task in spec.tasks),
+        ps=change(spec.ps) if spec.ps else None,
+        worker=change(spec.worker) if spec.worker else None,
+        heter=change(spec.heter) if spec.heter else None,
+        tasks=tuple(change(task) for task in spec.tasks),
     )
-    return replace(job, spec=changed)
+    return changed
 
 
 def _drop_gpus(resources: dict[str, Any] | None) -> None:

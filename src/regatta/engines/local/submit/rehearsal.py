@@ -12,14 +12,13 @@ from typing import Any
 
 import msgspec
 
-from regatta.api.errors import InvalidJob
 from regatta.api.job import Job
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.controller.observe import ordinal_of
 from regatta.controller.plan import Instant, NewEnvironment, NewPod, Plan
 from regatta.controller.world import Children, port_block
-from regatta.engines.local.replicas.build import Placement, build_run
+from regatta.engines.local.replicas.build import Placement, draft_run
 from regatta.engines.local.replicas.gather import process_context, with_uid
 from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.scheduling.ledger import needs_of
@@ -82,33 +81,27 @@ def rehearse_here(
 
 def build_runs(
     job: Job, rehearsal: Rehearsal, context: Context, companions: Companions, *, all_pods: bool
-) -> dict[str, RunSpec]:
-    """Runs by pod name: of every pod, or of each role's first, which shows the same mistakes.
-
-    Raises InvalidJob with all problems, their paths leading into the job.
-    """
+) -> tuple[dict[str, RunSpec], list[Problem]]:
+    """Runs by pod name, of every pod or of each role's first, which shows the same mistakes; and
+    why some of them cannot be started, with paths that lead into the job."""
     data = {made.name: made.data for made in rehearsal.environments}
     runs: dict[str, RunSpec] = {}
     problems: list[Problem] = []
     for pod in rehearsal.pods:
         if pod.index > 0 and not all_pods:
             continue
-        try:
-            runs[pod.name] = build_run(
-                with_uid(pod.manifest, pod.name),
-                placement=rehearsal.places[pod.name],
-                environments=data,
-                context=process_context(context, companions),
-                folder=Path("/run/regatta") / pod.name,
-                run=1,
-            )
-        except InvalidJob as error:
-            if pod.index == 0:
-                prefix = f"{job.spec.path_of(pod.role)}.template"
-                problems += [replace_path(problem, prefix) for problem in error.problems]
-    if problems:
-        raise InvalidJob(list(dict.fromkeys(problems)))
-    return runs
+        runs[pod.name], found = draft_run(
+            with_uid(pod.manifest, pod.name),
+            placement=rehearsal.places[pod.name],
+            environments=data,
+            context=process_context(context, companions),
+            folder=Path("/run/regatta") / pod.name,
+            run=1,
+        )
+        if pod.index == 0:
+            prefix = f"{job.spec.path_of(pod.role)}.template"
+            problems += [replace_path(problem, prefix) for problem in found]
+    return runs, list(dict.fromkeys(problems))
 
 
 def replace_path(problem: Problem, prefix: str) -> Problem:

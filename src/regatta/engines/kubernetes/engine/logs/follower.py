@@ -39,7 +39,7 @@ from regatta.engines.kubernetes.engine.logs.sieve import sieve_for
 from regatta.engines.kubernetes.engine.pod_views import main_first
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions, Troubles
 from regatta.engines.kubernetes.objects.job_document import JobDocument
-from regatta.engines.logs.selection import check_role, is_chosen, listed
+from regatta.engines.logs.selection import check_query, is_chosen, listed
 
 #: Each needs a connection, and a process may have about a thousand.
 MOST_LOGS = 500
@@ -71,7 +71,7 @@ class Follower:
         version: str = "",
     ) -> None:
         """`version` is the resource version that the job was read at."""
-        check_role(job, query)
+        check_query(job, query, follow=True)
         for text in query.after.values():
             if text != ONLY_THE_TAIL:
                 Position.read(text)  # refused here, before anything is read

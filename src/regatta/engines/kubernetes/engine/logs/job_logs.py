@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, aclosing
 
+from regatta.api.errors import NotPossible
 from regatta.api.job import Job
 from regatta.controller.observe import pod_name, size_in_effect
 from regatta.engines.base import LogBatch, LogQuery, LogUpdate, Remark
@@ -26,7 +27,7 @@ from regatta.engines.kubernetes.engine.logs.sieve import Sieve, sieve_for
 from regatta.engines.kubernetes.engine.pod_views import NOTHING_ELSE, list_pods
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.children import observe_pod
-from regatta.engines.logs.selection import BATCH, check_role, is_chosen, listed
+from regatta.engines.logs.selection import BATCH, check_query, is_chosen, listed
 
 #: So many logs are open, and put in the order of time, at once.
 TOGETHER = 64
@@ -80,7 +81,12 @@ async def read_logs(
     client: KubeClient, job: Job, query: LogQuery
 ) -> AsyncGenerator[LogUpdate, None]:
     """All that is there now, pods interleaved by time."""
-    check_role(job, query)
+    check_query(job, query, follow=False)
+    if query.attempt not in (None, job.status.attempt):
+        raise NotPossible(
+            "the log of an earlier attempt went with its pods: a cluster keeps the present one's; "
+            "`regatta logs -f` reads along while a job runs"
+        )
     with sieve_for(query) as sieve:
         pods = await list_pods(client, job)
         chosen = [
