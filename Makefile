@@ -21,7 +21,7 @@ demo: .venv/.installed $(PADDLE)/.installed  ## train wide & deep: 2 servers and
 	@$(BIN)/regatta stop wide-and-deep
 
 test: lint kube $(PADDLE)/.installed  ## check everything: style, types, layers, and all tests, on the real thing
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
 lint: .venv/.installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

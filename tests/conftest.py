@@ -1,4 +1,5 @@
-"""What every test run tells at its end: figures that tests recorded, such as how many histories."""
+"""Which tests share a worker, and what every test run tells at its end: figures that tests
+recorded, such as how many histories."""
 
 from __future__ import annotations
 
@@ -13,6 +14,38 @@ def pytest_configure() -> None:
     no Ctrl-C could end it. A handler is not inherited, so theirs is the default again."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+#: Takes longer to make than a test to run: clusters, and images for a container runtime. Those that
+#: take longest are begun first.
+DEAR = ("real_cluster", "deserted", "plane", "volcano", "native", "held", "bare", "store")
+#: Of these there is one for all workers, who would wait for each other.
+ONE_FOR_ALL = ("real_cluster",)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share something dear have a worker to themselves, so that it is made once, and
+    come first. Tests that train come next: the last ones to run should be short."""
+    for item in items:
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_turn)
+
+
+def _group(item: pytest.Item) -> str:
+    fixtures = getattr(item, "_fixtureinfo", None)
+    for name in DEAR if fixtures is not None else ():
+        found = fixtures.name2fixturedefs.get(name)
+        if found and found[-1].scope != "function":
+            return name if name in ONE_FOR_ALL else f"{name} of {found[-1].baseid}"
+    return ""
+
+
+def _turn(item: pytest.Item) -> tuple[int, int]:
+    mark = item.get_closest_marker("xdist_group")
+    if mark is None:
+        return len(DEAR), item.get_closest_marker("training") is None
+    return next((n for n, name in enumerate(DEAR) if mark.args[0].startswith(name)), len(DEAR)), 0
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,16 @@ from tests.kubernetes.operator.conftest import cluster, jobs, operator
 
 __all__ = ["cluster", "engine", "home", "jobs", "namespace", "open_engine", "operator", "plane"]
 
-WAYS = ["local", "local through REST", "kubernetes", "kubernetes through REST"]
+
+def ways(cluster: str) -> list[Any]:
+    """In, for the parameters of a fixture. `cluster`: the group of tests that share a worker with
+    what the last two need (`tests/conftest.py`), which nothing but asking for it would tell."""
+    together = pytest.mark.xdist_group(cluster)
+    on_cluster = ("kubernetes", "kubernetes through REST")
+    return ["local", "local through REST", *(pytest.param(w, marks=together) for w in on_cluster)]
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=ways("plane of tests/conformance"))
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
     if request.param.startswith("local"):
         folder = tmp_path / "told"
@@ -45,14 +52,14 @@ def local_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Blocking]
         yield regatta.client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster_engine(cluster: ControlPlane) -> Iterator[Blocking]:
     engine = open_cluster(cluster.admin_kubeconfig, None, "")
     yield engine
     engine.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster_server(
     cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Blocking]:

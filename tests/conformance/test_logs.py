@@ -17,7 +17,7 @@ from regatta.api.job import Job, Phase
 from regatta.engines.base import JobUpdate, LogBatch, LogQuery, LogUpdate, Shell, Submission
 from regatta.engines.blocking import Blocking
 from regatta.engines.kubernetes.engine.engine import open_cluster
-from tests.conformance.conftest import WAYS
+from tests.conformance.conftest import ways
 from tests.conformance.stages import a_shell
 from tests.doors import Regatta, eventually
 from tests.engines.updates import lines_of
@@ -75,7 +75,7 @@ class Printing(NamedTuple):
         return self.engine.follow(self.namespace, "said", query)
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=ways("real_cluster"))
 def printing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Printing]:
     give = request.getfixturevalue
     if request.param == "local":

@@ -33,7 +33,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         raise pytest.UsageError(str(problem)) from problem
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """API server and etcd alone, with the CRD applied as a person would apply it."""
     options = PlaneOptions(controller_manager=False, scheduler=False, kwok=False)

@@ -30,12 +30,8 @@ StartPlane = Callable[..., ControlPlane]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on the one real node come first: one worker has them all, and none waits its turn.
-
-    What a cluster takes is the machine's business: tests wait while it gets on (`patience`), and
-    this is the end of that.
-    """
-    items.sort(key=lambda item: not _is_real(item))
+    """What a cluster takes is the machine's business: tests wait while it gets on (`patience`),
+    and this is the end of that."""
     for item in items:
         if "kubernetes" in item.path.parts and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(1200))
@@ -59,7 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         raise pytest.UsageError(str(problem)) from problem
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A whole control plane with eight kwok nodes, shared by this worker's tests.
 

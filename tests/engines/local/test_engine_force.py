@@ -129,9 +129,9 @@ def test_a_supervisor_that_was_halted_once_goes_on_when_it_is_asked_to_end(
     engine: Blocking, home: Home, tmp_path: Path
 ) -> None:
     saved = tmp_path / "saved"
-    submit(
-        engine, a_job("polite", f"trap 'touch {saved}; exit 0' TERM; while :; do sleep 0.01; done")
-    )
+    job = a_job("polite", f"trap 'touch {saved}; exit 0' TERM; while :; do sleep 0.01; done")
+    job["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 60  # busy machines
+    submit(engine, job)
     wait_for(engine, "polite", Phase.RUNNING)
     os.kill(supervisor_of(the_run_of(home, engine, "polite")), signal.SIGSTOP)
     engine.stop("default", "polite")

@@ -34,7 +34,7 @@ class ClusterRegatta(Regatta):
         self.environment |= {"KUBECONFIG": str(self.kubeconfig), "REGATTA_ENGINE": "kubernetes"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane with the CRD, four nodes, and a user without any rights."""
     options = PlaneOptions(users=(User("alice", ("devs",)),))
@@ -45,7 +45,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(plane: ControlPlane) -> Iterator[RunningOperator]:
     with RunningOperator(plane.admin_kubeconfig) as running:
         yield running

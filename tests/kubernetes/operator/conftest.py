@@ -37,14 +37,14 @@ def _is_established(crd: Any) -> bool:
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(plane: ControlPlane) -> ControlPlane:
     """The shared plane with our CRD."""
     install_crd(plane)
     return plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(cluster: ControlPlane) -> Iterator[RunningOperator]:
     """The operator that looks after all namespaces of the shared plane."""
     with RunningOperator(cluster.admin_kubeconfig) as running:
@@ -57,7 +57,7 @@ def jobs(operator: RunningOperator, cluster: ControlPlane, namespace: str) -> Jo
     return Jobs(cluster, namespace)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deserted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A cluster with our CRD and no operator, for tests that bring their own."""
     with ControlPlane(folder=tmp_path_factory.mktemp("deserted")) as plane:
