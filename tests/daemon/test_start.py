@@ -80,6 +80,27 @@ def test_a_killed_guardian_is_replaced_and_guards(fresh: Regatta) -> None:
     eventually(lambda: (now := answering(fresh.files)) and now.pid != server, "another server")
 
 
+def test_a_halted_guardian_makes_way_for_another(fresh: Regatta) -> None:
+    assert fresh("get").code == 0
+    guardian = guardian_pid(fresh)
+    os.kill(guardian, signal.SIGSTOP)
+    eventually(lambda: guardian_pid(fresh) not in (0, guardian), "another guardian")
+
+
+@pytest.mark.parametrize("words", [("get",), ("server", "stop")])
+def test_a_halted_guardian_without_a_server_holds_no_command_up(
+    fresh: Regatta, words: tuple[str, ...]
+) -> None:
+    assert fresh("get").code == 0
+    guardian, server = guardian_pid(fresh), server_pid(fresh)
+    os.kill(server, signal.SIGSTOP)  # or it would see to its guardian itself
+    os.kill(guardian, signal.SIGSTOP)
+    os.kill(server, signal.SIGKILL)
+    eventually(lambda: answering(fresh.files) is None, "the server's end")
+    assert fresh(*words).code == 0
+    assert guardian_pid(fresh) != guardian
+
+
 def test_stop_ends_server_and_guardian_and_leaves_jobs_running(fresh: Regatta) -> None:
     fresh("submit", "-", stdin=shell_job("goes-on", FOREVER))
     assert fresh("wait", "goes-on", "--for", "running").code == 0

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from regatta.api.errors import NoServerHere, ServerUnreachable, UnusableFile
 from regatta.daemon.find import answering, ask, is_older
+from regatta.daemon.halted import end_halted_guardian
 from regatta.daemon.server_files import Address, FileLock, ServerFiles, is_held
 from regatta.engines.local.home import home_root
 
@@ -99,6 +100,7 @@ class _Start:
     def _nobody_tries(self) -> bool:
         if answering(self._files) is not None:
             return False
+        end_halted_guardian(self._files)
         return self._tries == 0 or not is_held(self._files.guardian_lock)
 
 
@@ -106,7 +108,7 @@ def stop_server(files: ServerFiles) -> bool:
     """Ends server and guardian; replicas run on. False when none ran."""
     running = answering(files)
     if running is None:
-        return False
+        return end_halted_guardian(files)
     hand_over(files, running)
     return True
 
@@ -115,6 +117,7 @@ def hand_over(files: ServerFiles, running: Address) -> None:
     """Asks a server to leave, and waits until its place is free. Its jobs go on running."""
     ask(running, "POST", _STOP, token=files.token(), timeout=START_SECONDS)
     locks = (files.server_lock, files.guardian_lock)
+    end_halted_guardian(files)
     stays = f"the server (process {running.pid}) did not stop"
     _within(START_SECONDS, lambda: not any(map(is_held, locks)), stays, files)
 

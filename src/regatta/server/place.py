@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from regatta.api.errors import RegattaError
+from regatta.daemon.halted import end_halted_guardian
 from regatta.daemon.server_files import Address, FileLock, ServerFiles, is_held
 from regatta.daemon.start import spawn_guardian
 from regatta.engines.local.home import HeldFolder
@@ -82,8 +83,9 @@ class Place:
             await self._keep_guardian()
 
     async def _keep_guardian(self) -> None:
-        """A guardian can be killed too. A free lock says that there is none: then start one."""
-        if not is_held(self._files.guardian_lock):
+        """A guardian can be killed too, or halted. A free lock says that there is none: then start
+        one."""
+        if not is_held(self._files.guardian_lock) or end_halted_guardian(self._files):
             log.warning("the guardian is gone; starting another")
             await asyncio.to_thread(spawn_guardian, self._files, adopt=self._address.pid)
 

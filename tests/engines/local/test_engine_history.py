@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,9 @@ from regatta.api.errors import JobNotFound
 from regatta.api.job import Phase
 from regatta.engines.base import LogQuery
 from regatta.engines.blocking import Blocking
+from regatta.engines.local import deleting
 from regatta.engines.local.home import Home
+from regatta.engines.local.replicas.removing import remove_tree
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -131,3 +134,27 @@ def test_servers_left_running_are_ended_before_their_finished_job_is_gone(
     assert (done.jobs, list(done.ending)) == (0, ["served"])
     eventually(lambda: not engine.list("default"), "it to be gone")
     assert engine.history() == []
+
+
+def test_a_delete_that_was_cut_short_is_finished_by_the_next_engine(
+    open_engine: OpenEngine, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_engine()
+    for name in ("one", "two", "three"):
+        run_through(first, name)
+    removed: list[Path] = []
+
+    def remove_one(folder: Path) -> OSError | None:
+        if removed:
+            raise RuntimeError("killed")
+        removed.append(folder)
+        return remove_tree(folder)
+
+    monkeypatch.setattr(deleting, "remove_tree", remove_one)
+    with pytest.raises(RuntimeError, match="killed"):
+        first.delete_many("default", live=False)
+    first.close()
+    second = open_engine()
+    eventually(lambda: not second.list(None), "the end of all jobs")
+    assert second.history() == []
+    assert list((home.path / "jobs").iterdir()) == []

@@ -8,6 +8,7 @@ the room that is kept for it, and where that is used up, what was removed and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -85,12 +86,21 @@ class Deleting:
 
     def _emptied(self, uids: Iterable[str]) -> dict[str, bool]:
         """Those of which nothing runs and no folder is left; by uid whether there was one."""
+        over = list(filter(self._is_over, uids))
+        self._intend(over)
         emptied = {}
-        for uid in filter(self._is_over, uids):
+        for uid in over:
             had = self._home.job(uid).exists()
             if not had or self._removed(uid):
                 emptied[uid] = had
         return emptied
+
+    def _intend(self, uids: list[str]) -> None:
+        """On record before the first folder goes, so that whoever comes after a server that was
+        killed meanwhile goes on with it. On a full disk the folders come first: they make the room
+        for any record."""
+        with suppress(DiskFull), self._store.write() as tx:
+            self._forget(tx, uids, ())
 
     def _is_over(self, uid: str) -> bool:
         record = self._store.read.job(uid)
