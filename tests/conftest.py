@@ -23,6 +23,7 @@ DEAR = ("real_cluster", "deserted", "plane", "volcano", "native", "held", "bare"
 ONE_FOR_ALL = ("real_cluster",)
 
 
+@pytest.hookimpl(tryfirst=True)  # the worker then looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share something dear have a worker to themselves, so that it is made once, and
     come first. Tests that train come next: the last ones to run should be short."""

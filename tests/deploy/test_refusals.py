@@ -333,6 +333,7 @@ TOLD_LATER = {
     "nothing-to-run",  # an image is needed on a cluster
     "quantities",
     "requests-above-limits",
+    "memory-limit-below-a-page",
     "volumes-twice",
     "pod-group-of-wrong-type",  # another object of the file
     "several-jobs",  # two jobs are two jobs to an API server

@@ -6,11 +6,12 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.errors import NotPossible, RegattaError
-from regatta.api.job import Job, JobSpec, Metadata, Mode, RoleSpec
+from regatta.api.job import Job, JobSpec, JobStatus, Metadata, Mode, RoleSpec
 from regatta.engines.base import LogLine, LogQuery
-from regatta.engines.logs.selection import LineFilter, check_role, is_chosen, timestamp
+from regatta.engines.logs.selection import LineFilter, check_query, is_chosen, timestamp
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 ONE = RoleSpec(replicas=1, template={})
@@ -54,9 +55,25 @@ def test_replicas_are_chosen_by_role_and_index(query: LogQuery, chosen: list[str
 
 
 def test_a_role_that_the_job_has_not_is_refused_with_those_it_has() -> None:
-    check_role(JOB, LogQuery(role="ps"))
+    check_query(JOB, LogQuery(role="ps"), follow=True)
     with pytest.raises(NotPossible, match="mnist has no role 'heter'; its roles are ps, worker"):
-        check_role(JOB, LogQuery(role="heter"))
+        check_query(JOB, LogQuery(role="heter"), follow=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "follow", "said"),
+    [
+        (LogQuery(attempt=2), False, "mnist has had 2 attempts, and none beyond"),
+        (LogQuery(attempt=0, previous=True), False, "give one of them"),
+        (LogQuery(attempt=0), True, "not followed"),
+    ],
+    ids=["not there yet", "two tries at once", "one that is over"],
+)
+def test_a_try_that_cannot_be_shown_is_refused(query: LogQuery, follow: bool, said: str) -> None:
+    tried_twice = replace(JOB, status=JobStatus(attempt=1))
+    check_query(tried_twice, LogQuery(attempt=1), follow=False)
+    with pytest.raises(RegattaError, match=said):
+        check_query(tried_twice, query, follow=follow)
 
 
 def test_more_lines_than_a_batch_are_all_searched() -> None:
