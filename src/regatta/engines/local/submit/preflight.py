@@ -154,6 +154,14 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
     script = Path(process.cwd, command.script)
     if not command.script or _under_a_mount(script, process) or script.exists():
         return []
+    if os.path.isabs(command.script):
+        return [
+            Problem(
+                role,
+                f"the script {command.script!r} is not on this machine. If the path is one of the "
+                "image's, say what to run here with `--command LINE`, or put the script there.",
+            )
+        ]
     near = sorted(p.name for p in _listdir(Path(process.cwd)) if p.suffix == script.suffix)
     there = f" There are: {', '.join(near[:5])}." if near else ""
     return [
@@ -186,7 +194,10 @@ def _why_not(command: Command, process: Process) -> str:
         return f"is not executable: chmod +x {shlex.quote(str(program))}"
     if os.path.isabs(command.program):
         where = ", in the file or behind --python" if command.interpreter else ""
-        return f"is not there. Check its spelling{where}."
+        return (
+            f"is not there. Check its spelling{where}; if the path is one of the image's, say what "
+            "to run here with `--command LINE`."
+        )
     return f"is not in {process.cwd}. Check its spelling, or name its folder with `--workdir DIR`."
 
 
