@@ -127,3 +127,7 @@ def test_what_a_shell_or_the_program_itself_reads_is_no_shells_sign(
     command: tuple[str, ...],
 ) -> None:
     assert a_job().running(*command).load().warnings == ()
+
+
+def test_a_sign_that_stands_in_quotes_on_a_command_line_is_meant_so() -> None:
+    assert a_job().load(commands={"*": "python t.py '>' x"}).warnings == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from regatta.api.checks.rules import total_replicas
@@ -24,12 +24,17 @@ _SIGN = re.compile(r"&&|\|\|?|;|&|[0-9]?>>?|<|[0-9]>&[0-9]|&>")
 _NEXT = re.compile(r"&&|\|\|?|;|&")
 
 
-def advise(draft: JobDraft, companions: Companions) -> Iterator[Problem]:
+def advise(
+    draft: JobDraft, companions: Companions, spoken: Container[str] = ()
+) -> Iterator[Problem]:
+    """`spoken` are the paths that a command line has set."""
     spec = draft.spec
     if spec is None:
         return
     for rule in _ADVICE:
         yield from rule(spec)
+    # On a command line a sign that is no shell's stands in quotes; it was meant so.
+    yield from (problem for problem in _signs_for_a_shell(spec) if problem.path not in spoken)
     yield from _smaller_gang(draft, spec, companions)
 
 
@@ -170,7 +175,6 @@ def _smaller_gang(draft: JobDraft, spec: SpecDraft, companions: Companions) -> I
 
 _ADVICE: tuple[Callable[[SpecDraft], Iterator[Problem]], ...] = (
     _servers_through_launch,
-    _signs_for_a_shell,
     _gloo_without_servers,
     _heter,
     _elastic,
