@@ -1,4 +1,4 @@
-"""Tutorials that name only an image: each runs here by pasting what its refusal offers."""
+"""Tutorials that are written for an image: each runs here by pasting what its refusal offers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from .conftest import REPOSITORY, Regatta
 TUTORIALS = sorted(
     [*REPOSITORY.glob("examples/*/job*.yaml"), *REPOSITORY.glob("deploy/examples/*.yaml")]
 )
-#: What this machine may lack and a person says: folders for volumes, no GPUs.
+#: What this machine lacks and only a person can say: folders for volumes.
 LACKING = {
     "data.yaml": ["--volume", "data={folder}"],
     "elastic.yaml": ["--volume", "checkpoints={folder}"],
-    "gpu.yaml": ["--no-gpu"],
 }
 
 
@@ -47,10 +46,9 @@ def without_command(tutorial: Path, folder: Path) -> Path:
     return copy
 
 
-def offered(regatta: Regatta, tutorial: Path, tmp_path: Path, *options: str) -> list[str]:
-    file = without_command(tutorial, tmp_path)
-    said = [word.format(folder=tmp_path) for word in LACKING.get(tutorial.name, ())]
-    refused = regatta("run", file, *said, *options)
+def offered(regatta: Regatta, file: Path, tmp_path: Path) -> list[str]:
+    said = [word.format(folder=tmp_path) for word in LACKING.get(file.name, ())]
+    refused = regatta("run", file, *said)
     assert refused.returncode == 2
     (line,) = re.findall(r"^ {6}regatta (.*)$", refused.stderr, re.MULTILINE)
     return shlex.split(line)
@@ -61,9 +59,22 @@ def offered(regatta: Regatta, tutorial: Path, tmp_path: Path, *options: str) -> 
 def test_the_line_that_is_offered_would_start_every_tutorial(
     regatta: Regatta, paddle_python: Path, tmp_path: Path, tutorial: Path
 ) -> None:
-    line = offered(regatta, tutorial, tmp_path)
+    line = offered(regatta, without_command(tutorial, tmp_path), tmp_path)
     assert "env" not in line, "no program was found"
     would = regatta(*line, "--dry-run")
+    assert would.returncode == 0, would.stderr
+
+
+@pytest.mark.training
+@pytest.mark.parametrize(
+    "tutorial", sorted(REPOSITORY.glob("deploy/examples/*.yaml")), ids=lambda file: file.name
+)
+def test_so_would_one_that_has_its_command_and_lies_elsewhere(
+    regatta: Regatta, paddle_python: Path, tmp_path: Path, tutorial: Path
+) -> None:
+    line = offered(regatta, tutorial, tmp_path)
+    assert "--command" not in line
+    would = regatta("validate", *line[1:])
     assert would.returncode == 0, would.stderr
 
 
@@ -74,7 +85,8 @@ def test_the_line_that_is_offered_would_start_every_tutorial(
 def test_a_tutorial_trains_by_the_line_that_is_offered(
     regatta: Regatta, paddle_python: Path, tmp_path: Path, tutorial: str
 ) -> None:
-    line = offered(regatta, REPOSITORY / "examples" / tutorial, tmp_path)
+    file = without_command(REPOSITORY / "examples" / tutorial, tmp_path)
+    line = offered(regatta, file, tmp_path)
     ran = regatta(*line)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert re.search(r"^job \S+ Completed", ran.stdout, re.MULTILINE)

@@ -130,7 +130,8 @@ def _judge(
         problems += shape
         told = {problem.path for problem in shape if problem.severity == "error"}
         problems += _news(template_rules.check_meaning(role.template, place), told)
-    problems += advice.advise(draft, companions)
+    spoken = {path for path, mark in marks.items() if mark.line == NO_LINE}
+    problems += advice.advise(draft, companions, spoken)
     placed = [_with_line(problem, marks) for problem in problems]
     placed.sort(key=lambda problem: problem.line or 0)
     errors = [problem for problem in placed if problem.severity == "error"]

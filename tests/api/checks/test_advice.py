@@ -27,6 +27,16 @@ CASES: dict[str, tuple[a_job, str, str]] = {
         "spec.worker.template.spec.containers[0].command",
         "start the program directly: python train.py",
     ),
+    "a shell's signs": (
+        a_job().running("python", "t.py", "a b", ">", "out.log", "&&", "echo done"),
+        "spec.worker.template.spec.containers[0].command",
+        """ask for one: ["sh", "-c", "python t.py 'a b' > out.log && echo done"]""",
+    ),
+    "a shell's signs that bash alone reads": (
+        a_job().running("source", "env.sh", "&&", "python", "t.py"),
+        "spec.worker.template.spec.containers[0].command",
+        'no shell reads "&&"; ask for one: ["bash", "-c", "source env.sh && python t.py"]',
+    ),
     "gloo without servers": (a_job().spec(withGloo=1), "spec.withGloo", "it has no effect"),
     "heter": (a_job().with_ps().with_heter(), "spec.heter", "2.6 and later cannot train"),
     "elastic with servers": (a_job().with_ps().spec(elastic=1), "spec.elastic", "servers stay"),
@@ -102,3 +112,22 @@ def test_other_kinds_are_left_aside_with_a_warning() -> None:
     [warning] = load_job(a_job().text(secret)).warnings
     assert warning.path == "Secret keys"
     assert "left aside" in warning.message
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sh", "-c", "a > b && c"),
+        ("/bin/bash", "-c", "x", ">"),
+        ("find", ".", "-exec", "rm", "{}", ";"),
+        ("python", "t.py", "a>b", "--x=&&"),
+    ],
+)
+def test_what_a_shell_or_the_program_itself_reads_is_no_shells_sign(
+    command: tuple[str, ...],
+) -> None:
+    assert a_job().running(*command).load().warnings == ()
+
+
+def test_a_sign_that_stands_in_quotes_on_a_command_line_is_meant_so() -> None:
+    assert a_job().load(commands={"*": "python t.py '>' x"}).warnings == ()

@@ -205,7 +205,7 @@ FOR_A_SHELL = (
     "a.py && b.py", "a.py&&b.py", "a.py || b.py", "a.py | tee x", "a.py|tee x", "a.py >x",
     "a.py 2>x", "a.py <x", "a.py; b.py", "a.py;b.py", "a.py &", "a.py $HOME",
     "a.py --d=${DATA}/x", "a.py `date`", "a.py $(cat x)", "a.py\nb.py", "a.py ~/x", "a.py ~",
-    "(a.py)", "cd /x", "export A=1",
+    "(a.py)", "cd /x && a.py", "export A=1; a.py",
 )  # fmt: skip
 
 
@@ -220,6 +220,27 @@ def test_a_line_that_only_a_shell_understands_is_refused_with_the_line_that_asks
     assert option == "--command"
     loaded = a_job().load(commands={"*": better.removesuffix(";")})
     assert command_of(loaded) == ["sh", "-c", line]
+
+
+NOT_SH = {
+    "source env.sh && a.py": "--command 'bash -c \"source env.sh && a.py\"'",
+    "[[ -f x ]] && a.py": "--command 'bash -c \"[[ -f x ]] && a.py\"'",
+    "a.py <(cat x)": "--command 'bash -c \"a.py <(cat x)\"'",
+    "source venv/bin/activate && python t.py":
+        "--python venv/bin/python --command 'python t.py'",
+    ". 'my venv/bin/activate'; python t.py | tee x":
+        "--python 'my venv/bin/python' --command 'sh -c \"python t.py | tee x\"'",
+    "source venv/bin/activate": "--python venv/bin/python",
+    "cd '/my data'": "--workdir '/my data'",
+    "export A=1 B='x y'": "--env A=1 --env 'B=x y'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", NOT_SH)
+def test_what_no_plain_shell_would_do_is_offered_in_the_way_that_does_it(line: str) -> None:
+    [sentence] = errors_of(a_job(), commands={"*": line})
+    assert NOT_SH[line] in sentence
+    assert NOT_SH[line].startswith("--command") or "'sh -c \"source" not in sentence
 
 
 AS_THEY_STAND = {

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from regatta.api.checks.rules import total_replicas
 from regatta.api.checks.schema import JobDraft, MetadataDraft, SpecDraft
+from regatta.api.checks.suggestions import shown
 from regatta.api.defaults import NAMESPACE, mode_of
 from regatta.api.job import Mode
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
+from regatta.api.source.words import reads_words, shell_for
 
 _LAUNCH = re.compile(r"(-m\s+paddle\.distributed\.(?:fleet\.)?launch|\bfleetrun)\b")
 
+#: Words that mean something to a shell alone; of these, those that another command follows.
+_SIGN = re.compile(r"&&|\|\|?|;|&|[0-9]?>>?|<|[0-9]>&[0-9]|&>")
+_NEXT = re.compile(r"&&|\|\|?|;|&")
 
-def advise(draft: JobDraft, companions: Companions) -> Iterator[Problem]:
+
+def advise(
+    draft: JobDraft, companions: Companions, spoken: Container[str] = ()
+) -> Iterator[Problem]:
+    """`spoken` are the paths that a command line has set."""
     spec = draft.spec
     if spec is None:
         return
     for rule in _ADVICE:
         yield from rule(spec)
+    # On a command line a sign that is no shell's stands in quotes; it was meant so.
+    yield from (problem for problem in _signs_for_a_shell(spec) if problem.path not in spoken)
     yield from _smaller_gang(draft, spec, companions)
 
 
@@ -75,6 +87,31 @@ def _direct(words: list[str]) -> str:
         interpreter = "python"
     program = rest[start:] if start is not None else ["train.py"]
     return " ".join([interpreter, *program])[:200]
+
+
+def _signs_for_a_shell(spec: SpecDraft) -> Iterator[Problem]:
+    for path, (_, role) in spec.roles().items():
+        for i, words in enumerate(_commands(role.template)):
+            signs = [word for word in words[1:] if _SIGN.fullmatch(word)]
+            if not signs or reads_words(words) or ("-exec" in words and set(signs) == {";"}):
+                continue
+            line = _for_a_shell(words)
+            asked = json.dumps([shell_for(line), "-c", line], ensure_ascii=False)
+            yield _warning(
+                f"{path}.template.spec.containers[{i}].command",
+                f"the program is handed the rest word by word, for no shell reads "
+                f"{shown(signs[0])}; ask for one: {asked}",
+            )
+
+
+def _for_a_shell(words: list[str]) -> str:
+    """The line that was meant: signs as they stand, and what follows one that ends a command as
+    the next command."""
+    said = [
+        word if _SIGN.fullmatch(word) or _NEXT.fullmatch(before) else shlex.quote(word)
+        for before, word in zip(["", *words], words, strict=False)
+    ]
+    return " ".join(said)
 
 
 def _gloo_without_servers(spec: SpecDraft) -> Iterator[Problem]:

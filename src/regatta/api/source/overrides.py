@@ -20,6 +20,9 @@ from regatta.api.source.paths import Step, join, join_all, split
 from regatta.api.source.words import split_words, unread
 from regatta.api.source.yaml import read_value
 
+#: In the place of a line that cannot be taken: what is wrong with it is told, and not beside that
+#: what follows from having no command, or from the one that it was to replace. It never runs.
+_STAND_IN = ["true"]
 _TOP = ("apiVersion", "kind", "metadata", "spec")
 
 
@@ -143,23 +146,36 @@ def _set_command(
     there = [name for name, _, _ in roles]
     if wanted != EVERY_ROLE and wanted not in there:
         known = f"the job's roles are {listed(map(shown_key, there))}" if there else "it has none"
+        for name, _, first in _firsts(roles):
+            if not first.get("command") and name not in commands:
+                first["command"] = list(_STAND_IN)  # it may have been meant
         return [], [Problem(option, f"the job has no role {shown(wanted)}; "
                             f"{did_you_mean(wanted, there)}{known}")]  # fmt: skip
+    problems: list[Problem] = []
     try:
         words = split_words(line)
+        if message := unread(line):
+            problems = [Problem(option, message, "warning")]
     except ValueError as error:
-        return [], [Problem(option, str(error))]
+        words, problems = _STAND_IN, [Problem(option, str(error))]
     changed = []
-    for name, path, pod in roles:
-        containers = pod.get("containers")
-        first = containers[0] if isinstance(containers, list) and containers else None
-        mine = name == wanted or (wanted == EVERY_ROLE and name not in commands)
-        if mine and isinstance(first, dict):
+    for name, path, first in _firsts(roles):
+        if name == wanted or (wanted == EVERY_ROLE and name not in commands):
             first["command"] = list(words)
             first.pop("args", None)
             changed.append(f"{path}.containers[0].command")
-    message = unread(line)
-    return changed, [Problem(option, message, "warning")] if message else []
+    return changed, problems
+
+
+def _firsts(
+    roles: Sequence[tuple[str, str, dict[str, Any]]],
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The same with each role's first container."""
+    for name, path, pod in roles:
+        containers = pod.get("containers")
+        first = containers[0] if isinstance(containers, list) and containers else None
+        if isinstance(first, dict):
+            yield name, path, first
 
 
 def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.errors import InvalidJob, Unanswered
+from regatta.api.errors import InvalidJob, NeverFits, PreflightFailed, Unanswered
 from regatta.api.job import Job
 from regatta.api.problems import how_many
 from regatta.cli.outcomes import Exit, Stop
@@ -26,10 +26,11 @@ def hand_in(settings: Settings, options: dict[str, Any], output: str | None) -> 
             show_dry_run(dry_run, submission, shell, output, settings)
             return None
         return _submitted(settings, submission, shell).job
-    except InvalidJob as invalid:
-        if offered := offer(invalid, submission, shell, settings.words):
-            problems = invalid.problems
-            raise Stop(Exit.INVALID, how_many(problems), offered, problems) from invalid
+    except (InvalidJob, NeverFits, PreflightFailed) as refused:
+        if offered := offer(refused, submission, shell, settings.words):
+            problems = refused.problems
+            about = how_many(problems) if isinstance(refused, InvalidJob) else str(refused)
+            raise Stop(Exit.INVALID, about, offered, problems) from refused
         raise
 
 

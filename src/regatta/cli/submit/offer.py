@@ -1,28 +1,48 @@
-"""The line that runs a job file which names only an image: the person's own, and what it lacks."""
+"""The line that runs a job file which was written for another machine, or for an image: the
+person's own, and what it lacks here."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
-from regatta.api.errors import InvalidJob, RegattaError
-from regatta.api.job import Job
-from regatta.cli.submit.programs import folders_of, paddle_beside, program_of, shortest
+from regatta.api.errors import NeverFits, RegattaError
+from regatta.api.job import EVERY_ROLE, Job
+from regatta.api.problems import Problem
+from regatta.cli.submit.programs import (
+    folders_of,
+    paddle_beside,
+    shortest,
+    start_in,
+    words_of,
+)
 from regatta.engines.base import Shell, Submission
 
 _LACKS = ".containers[0].command"
+#: How a refusal names what may help; the places that its capitals stand for are looked for here.
+_ADVICE = re.compile(r"--(?:workdir(?= DIR)|python(?= PATH)|command(?= LINE)|no-gpu\b)")
+_VOLUME = re.compile(r"--volume (\S+)=DIR\b")
 #: Runs anywhere, and shows what Regatta does for a program.
 _NO_PROGRAM = ["env"]
 
 
-def offer(error: InvalidJob, submission: Submission, shell: Shell | None, words: list[str]) -> str:
-    """What to do about roles that say only which image they are; empty where all say more.
-    `words` is the command line that was refused."""
-    if shell is None or not any(problem.path.endswith(_LACKS) for problem in error.problems):
+def offer(
+    error: RegattaError, submission: Submission, shell: Shell | None, words: list[str]
+) -> str:
+    """What to do about programs, folders, Pythons and GPUs that the file counts on and that are not
+    where it would run; empty where nothing is known. `words` is the command line that was
+    refused."""
+    problems = [problem for problem in error.problems if problem.severity == "error"]
+    if isinstance(error, NeverFits):
+        problems.append(Problem("", str(error)))
+    advised = {option for problem in problems for option in _advice(problem)}
+    if shell is None or not advised:
         return ""
     from regatta.engines.submission import read_submission
 
@@ -30,19 +50,27 @@ def offer(error: InvalidJob, submission: Submission, shell: Shell | None, words:
         job = read_submission(submission, shell).job
     except RegattaError:
         return ""  # what else is wrong comes first
-    lacking = {role: container for role, container in _firsts(job).items() if _lacks(container)}
-    if not lacking:
+    named = (name for problem in problems for name in _VOLUME.findall(problem.message))
+    volumes = [name for name in dict.fromkeys(named) if name not in shell.volumes]
+    said = _lacking(job, Path(shell.directory), words, submission.commands, advised, volumes)
+    if not [word for word in said if word != "--volume" and not word.endswith("=DIR")]:
         return ""
-    line, found = _line(job, lacking, Path(shell.directory), words)
-    if not found:
+    line = shlex.join([_called(), *_with(words, said)])
+    if "-" in words:
+        line += " < FILE"  # standard input is used up
+    if shlex.join(_NO_PROGRAM) in said:
         return (
             f"There is no program in {shell.directory} that it could mean. Put it there, or name "
             "its folder with --workdir. Until then this line runs, and shows what a replica is "
             f"told:\n      {line}"
         )
-    errors = [problem for problem in error.problems if problem.severity == "error"]
-    alone = all(problem.path.endswith(_LACKS) for problem in errors)
-    when = "With a command" if alone else "With a command, and the rest corrected,"
+    given = {
+        "a command": any(problem.path.endswith(_LACKS) for problem in problems),
+        "a folder of yours in place of DIR": any(word.endswith("=DIR") for word in said),
+        "the rest corrected": not all(_advice(problem) & set(said) for problem in problems),
+    }
+    clauses = [clause for clause, true in given.items() if true]
+    when = f"With {', and '.join(clauses)}{',' * (len(clauses) > 1)}" if clauses else "So"
     return f"{when} it runs on this machine:\n      {line}"
 
 
@@ -59,27 +87,67 @@ def as_run(words: list[str], file: str, files: tuple[str, ...]) -> list[str]:
     return left
 
 
-def _line(
-    job: Job, lacking: dict[str, dict[str, Any]], home: Path, words: list[str]
-) -> tuple[str, bool]:
-    """The line, and whether there is a program for every role."""
-    role, first = next(iter(lacking.items()))
-    places = [home] if _has("--workdir", words) else folders_of(_image(first), home)
-    folder = next((place for place in places if _program(place, role, first)), home)
-    commands = {
-        role: _program(folder, role, container) or _NO_PROGRAM
-        for role, container in lacking.items()
-    }
-    said = _said(commands, everyone=len(lacking) == len(_firsts(job)))
+def _advice(problem: Problem) -> set[str]:
+    """The options that may help, by what the problem says."""
+    if problem.path.endswith(_LACKS):
+        return {"--command"}
+    volume = {"--volume"} if _VOLUME.search(problem.message) else set()
+    return {*_ADVICE.findall(problem.message), *volume}
+
+
+def _lacking(
+    job: Job,
+    home: Path,
+    words: list[str],
+    spoken: Container[str],
+    advised: set[str],
+    volumes: list[str],
+) -> list[str]:
+    """The options that the line lacks, of those that were advised."""
+    firsts = _firsts(job)
+    folder, starts = home, {role: words_of(container) for role, container in firsts.items()}
+    said: list[str] = []
+    if advised & {"--workdir", "--command"}:
+        folder, starts = _found(firsts, home, moves=not _has("--workdir", words))
+        commands = {
+            role: start
+            for role, start in starts.items()
+            if not firsts[role].get("command") or start != words_of(firsts[role])
+        }
+        if any(role in spoken or EVERY_ROLE in spoken for role in commands):
+            return []  # what the person said is not said again
+        said += _said(commands, everyone=len(commands) == len(firsts))
     if folder != home:
         said += ["--workdir", shortest(folder)]
-    if not _has("--python", words):
-        python = paddle_beside(next(iter(commands.values())), folder)
+    if advised & {"--workdir", "--command", "--python"} and not _has("--python", words):
+        pythons = (paddle_beside(start, folder) for start in starts.values())
+        python = next(filter(None, pythons), None)
         said += ["--python", shortest(python)] if python else []
-    line = shlex.join([_called(), *_with(words, said)])
-    if "-" in words:
-        line += " < FILE"  # standard input is used up
-    return line, _NO_PROGRAM not in commands.values()
+    if "--no-gpu" in advised:
+        said += ["--no-gpu"]
+    for name in volumes:
+        # A path without a start is one from here.
+        there = next((at / name for at in (folder, home, Path()) if (at / name).is_dir()), None)
+        said += ["--volume", f"{name}={shortest(there) if there else 'DIR'}"]
+    return said
+
+
+def _found(
+    firsts: Mapping[str, dict[str, Any]], home: Path, *, moves: bool
+) -> tuple[Path, dict[str, list[str]]]:
+    """The first folder where every role has what it starts, and how. Where none has it all, the
+    job's own, with something that runs for those that say nothing."""
+    images = dict.fromkeys(container.get("image") or "" for container in firsts.values())
+    places = [home, *(at for image in images for at in folders_of(image, home) if moves)]
+    for place in dict.fromkeys(places):
+        starts = {role: start_in(place, role, first) for role, first in firsts.items()}
+        if all(starts.values()):
+            return place, starts
+    return home, {
+        role: start_in(home, role, first)
+        or (words_of(first) if first.get("command") else _NO_PROGRAM)
+        for role, first in firsts.items()
+    }
 
 
 def _said(commands: dict[str, list[str]], *, everyone: bool) -> list[str]:
@@ -108,16 +176,3 @@ def _called() -> str:
 
 def _firsts(job: Job) -> dict[str, dict[str, Any]]:
     return {name: role.template["spec"]["containers"][0] for name, role in job.spec.roles().items()}
-
-
-def _lacks(container: dict[str, Any]) -> bool:
-    return not container.get("command")
-
-
-def _program(folder: Path, role: str, container: dict[str, Any]) -> list[str]:
-    args = [str(word) for word in container.get("args") or ()]
-    return program_of(folder, role, args, _image(container))
-
-
-def _image(container: dict[str, Any]) -> str:
-    return container.get("image") or ""

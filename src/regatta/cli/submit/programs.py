@@ -1,4 +1,5 @@
-"""Which program a job file may have meant that names only an image: what lies where it would run.
+"""Which program a job file may have meant that was written for an image: what lies where it would
+run.
 
 Guesses for a line that a person reads before it runs; nothing is started that way by itself.
 """
@@ -13,13 +14,44 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 #: Tried in this order, after one of the role's name and before a folder's only program.
 _USUAL = ("train.py", "main.py", "run.py", "train.sh", "run.sh")
 _NO_PROGRAMS = ("setup.py", "conftest.py", "__init__.py")
 #: How many folders above are looked at, for what an image is made of and for an environment.
 _ABOVE = 3
+_PYTHON = re.compile(r"python[0-9.]*$")
 _START = re.compile(r"^\s*(FROM|CMD|ENTRYPOINT)\s+(.+)$", re.IGNORECASE | re.MULTILINE)
+
+
+def start_in(folder: Path, role: str, container: dict[str, Any]) -> list[str]:
+    """What this role would run in the folder: its command, or a program for its image, with paths
+    of the image's own put right. None where its script would not be found."""
+    from regatta.engines.local.submit.preflight import read_command
+
+    words = words_of(container)
+    if not container.get("command"):
+        return program_of(folder, role, words, container.get("image") or "")
+    words = _of_this_machine(words)
+    command = read_command(tuple(words))
+    file = command.script or (command.program if "/" in command.program else "")
+    here = folder / (container.get("workingDir") or "")
+    mounts = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
+    brought = any((here / file).is_relative_to(mount) for mount in mounts)
+    if not file or brought or (here / file).is_file():
+        return words
+    name = Path(file).name
+    if not os.path.isabs(file) or file not in words or not (here / name).is_file():
+        return []
+    at = words.index(file)
+    if at > 0:
+        return [*words[:at], name, *words[at + 1 :]]
+    return [_interpreter(name), name, *words[1:]] if name.endswith((".py", ".sh")) else []
+
+
+def words_of(container: dict[str, Any]) -> list[str]:
+    return [str(word) for key in ("command", "args") for word in container.get(key) or ()]
 
 
 def program_of(folder: Path, role: str, args: list[str], image: str) -> list[str]:
@@ -41,7 +73,8 @@ def program_of(folder: Path, role: str, args: list[str], image: str) -> list[str
     elif args and (folder / args[0]).is_file():
         words = [_interpreter(args[0]), *args]
     else:
-        words = [*(command or _of_files(folder, role)), *args]
+        found = command or _of_files(folder, role)
+        words = [*found, *args] if found else []  # an option is no program
     return words if all(_is_there(word, folder) for word in words) else []
 
 
@@ -69,7 +102,7 @@ def near(folder: Path) -> list[Path]:
 def paddle_beside(words: list[str], folder: Path) -> Path | None:
     """An interpreter nearby that has the PaddlePaddle which the program wants and the shell's has
     not."""
-    if not _wants_paddle(words, folder) or _has_paddle(words[0]):
+    if not _wants_paddle(words, folder) or _has_paddle():
         return None
     for place in near(folder):
         for environment in sorted((*place.glob(".venv*"), *place.glob("venv*"))):
@@ -96,6 +129,14 @@ def _names_of(image: str) -> list[list[str]]:
         for known in dict.fromkeys((name, name.removeprefix("demo-")))
         if known
     ]
+
+
+def _of_this_machine(words: list[str]) -> list[str]:
+    """With the shell's Python in place of one that only the image has."""
+    program = Path(words[0])
+    if program.is_absolute() and _PYTHON.match(program.name) and not program.exists():
+        return ["python", *words[1:]]
+    return words
 
 
 def _is_of_image(start: list[str], folder: Path, image: str) -> bool:
@@ -164,16 +205,21 @@ def _is_there(word: str, folder: Path) -> bool:
 
 
 def _wants_paddle(words: list[str], folder: Path) -> bool:
-    if not words or not words[0].startswith("python"):
+    from regatta.engines.local.submit.preflight import read_command
+
+    command = read_command(tuple(words))
+    if command.interpreter not in ("python", "python3"):  # which --python has no say in
         return False
-    if any(word.startswith("paddle") for word in words):
+    if command.module.startswith("paddle"):
         return True
-    script = next((folder / word for word in words if word.endswith(".py")), None)
-    return script is not None and b"paddle" in script.read_bytes()
+    script = folder / command.script
+    if not command.script:
+        return any("paddle" in word for word in words[1:])
+    return script.is_file() and b"paddle" in script.read_bytes()
 
 
-def _has_paddle(python: str) -> bool:
-    program = shutil.which(python) or shutil.which("python3")
+def _has_paddle() -> bool:
+    program = shutil.which("python") or shutil.which("python3")
     if program is None:
         return False
     asked = "import importlib.util as u, sys; sys.exit(u.find_spec('paddle') is None)"

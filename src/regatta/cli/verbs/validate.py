@@ -78,23 +78,22 @@ def _check(
     try:
         submission, shell = read_job_options(settings, file, options, _takes_shell(settings))
         job, warnings = _asked(settings, submission, shell)
-    except InvalidJob as invalid:
-        hint = ""
-        if submission is not None:
-            hint = offer(invalid, submission, shell, as_run(settings.words, file, files))
-        return Result(False, list(invalid.problems), hint=hint)
-    except PreflightFailed as failed:
-        hint = (
-            "Where a check is mistaken, `--no-preflight` leaves them out; `--engine kubernetes` "
-            "checks the file for a cluster."
-        )
-        return Result(False, list(failed.problems), hint=hint)
     except Stop as unread:  # the other files have results all the same
         return Result(False, [Problem("", f"{unread.message}. {unread.hint}")])
     except RegattaError as refused:
         if refused.status != JUDGED:
             raise  # nobody looked at the file
-        return Result(False, [Problem("", str(refused)), *refused.problems])
+        hint = ""
+        if submission is not None:
+            hint = offer(refused, submission, shell, as_run(settings.words, file, files))
+        if isinstance(refused, PreflightFailed) and not hint:
+            hint = (
+                "Where a check is mistaken, `--no-preflight` leaves them out; `--engine "
+                "kubernetes` checks the file for a cluster."
+            )
+        told = isinstance(refused, InvalidJob | PreflightFailed)
+        first = [] if told else [Problem("", str(refused))]
+        return Result(False, [*first, *refused.problems], hint=hint)
     spec = job.spec
     count = spec.replicas
     about = f"valid, a {spec.mode} job of {count} replica{'' if count == 1 else 's'}"

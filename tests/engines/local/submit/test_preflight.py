@@ -105,6 +105,26 @@ def test_a_program_that_cannot_be_started_is_told_why(tmp_path: Path) -> None:
         assert sentence in refusal(a_run(program, cwd=tmp_path))
 
 
+def test_a_command_that_is_all_one_word_is_told_as_words() -> None:
+    message = refusal(a_run("sh t.sh", "--lr", "1"))
+    assert 'the command \'sh t.sh\' is one word. Write ["sh", "t.sh", "--lr", "1"].' in message
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o755])
+@pytest.mark.parametrize("program", ["t.py", "./t.py"])
+def test_a_script_that_names_no_interpreter_is_told_with_one(
+    tmp_path: Path, program: str, mode: int
+) -> None:
+    (tmp_path / "t.py").write_text("print()\n")
+    (tmp_path / "t.py").chmod(mode)
+    message = refusal(a_run(program, "--lr", "1", cwd=tmp_path))
+    assert "does not begin with `#!`, so nothing says what reads it" in message
+    assert "write `python t.py --lr 1`" in message
+    (tmp_path / "t.py").write_text("#!/usr/bin/env python\nprint()\n")
+    message = refusal(a_run(program, "--lr", "1", cwd=tmp_path))
+    assert "#!" not in message
+
+
 def test_what_a_volume_will_bring_is_not_looked_for(tmp_path: Path) -> None:
     mount = Mount(source=str(tmp_path), target="/data")
     run = a_run("python3", "/data/train.py", mounts=(mount,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,14 @@ def test_an_interpreter_that_is_not_there_is_refused_whoever_would_run_it(python
     assert problem.message.startswith(f"--python {python}: there is no such program")
 
 
-def told(job: a_job, folder: Path, **shell: Any) -> tuple[type[Exception], list[str]]:
+def told(
+    job: a_job, folder: Path, commands: Mapping[str, str] = {}, **shell: Any
+) -> tuple[type[Exception], list[str]]:
     """The kind of the refusal, and the problems that came with it."""
     environment = {"PATH": os.environ["PATH"]}
     with pytest.raises(RegattaError) as refused:
         check_here(
-            Submission(text=job.text()),
+            Submission(text=job.text(), commands=dict(commands)),
             Shell(directory=str(folder), environment=environment, **shell),
         )
     return type(refused.value), [str(problem) for problem in refused.value.problems]
@@ -148,3 +151,34 @@ def test_beside_a_faulty_companion_the_machine_is_looked_at_as_well(tmp_path: Pa
         "PersistentVolume v: spec",
         "worker",
     ]
+
+
+NOT_TAKEN = {
+    "a shell's line": {"*": "cd /tmp && python t.py"},
+    "nothing": {"*": ""},
+    "an open quote": {"*": "python 't.py"},
+    "a variable": {"*": "LR=0.1 python t.py"},
+    "a role that is not there": {"trainer": "python t.py"},
+    "one line of two": {"ps": "true", "worker": "python 't.py"},
+}
+
+
+@pytest.mark.parametrize("commands", NOT_TAKEN.values(), ids=NOT_TAKEN)
+def test_a_command_that_was_said_and_not_taken_is_not_missing_as_well(
+    commands: dict[str, str], tmp_path: Path
+) -> None:
+    lacking: dict[str, Any] = {"image": "x", "command": []}
+    for job in (a_job().with_container(**lacking).with_ps(1, **lacking), a_job().with_ps(1)):
+        raised, sentences = told(job, tmp_path, commands=commands)
+        assert raised is InvalidJob
+        once = [words for words in sentences if "the script" not in words]
+        assert len(once) == 1, sentences
+
+
+def test_a_role_that_nobody_spoke_for_still_lacks_its_command(tmp_path: Path) -> None:
+    lacking: dict[str, Any] = {"image": "x", "command": []}
+    job = a_job().with_container(**lacking).with_ps(1, **lacking)
+    _, sentences = told(job, tmp_path, commands={"ps": "python 't.py"})
+    assert begin_as(
+        sentences, ["--role ps --command: ", f"spec.worker.{POD}.containers[0].command: missing"]
+    ), sentences

@@ -7,6 +7,7 @@ interpreter can import it and has what the job's mode needs. For a job in contai
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,8 @@ from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, pr
 
 _PYTHON = re.compile(r"python[0-9.]*$")
 _SHELLS = ("sh", "bash", "dash", "zsh")
+#: By what a script's name ends with.
+_READERS = {".py": "python", ".sh": "sh"}
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
 #: More of a script is not read; an import that comes later is rare.
 _SCRIPT_BYTES = 1 << 20
@@ -149,11 +152,21 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
         place = Path(process.cwd)
         if not os.path.isabs(lies) and not place.is_dir() and not _under_a_mount(place, process):
             return []  # that the folder is not there is told already
+    if beside := _named_without_interpreter(command, process):
+        return [Problem(role, beside)]
     if not _find_program(command.program, process):
         return [Problem(role, f"the command {command.program!r} {_why_not(command, process)}")]
     script = Path(process.cwd, command.script)
     if not command.script or _under_a_mount(script, process) or script.exists():
         return []
+    if os.path.isabs(command.script):
+        return [
+            Problem(
+                role,
+                f"the script {command.script!r} is not on this machine. If the path is one of the "
+                "image's, say what to run here with `--command LINE`, or put the script there.",
+            )
+        ]
     near = sorted(p.name for p in _listdir(Path(process.cwd)) if p.suffix == script.suffix)
     there = f" There are: {', '.join(near[:5])}." if near else ""
     return [
@@ -165,8 +178,41 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
     ]
 
 
+def _named_without_interpreter(command: Command, process: Process) -> str:
+    """What is wrong with starting a script that does not say what reads it."""
+    program = command.program
+    file = Path(process.cwd, program)
+    reader = _READERS.get(file.suffix)
+    if reader is None or ("/" not in program and _find_program(program, process)):
+        return ""
+    try:
+        with file.open("rb") as script:
+            if script.read(2) == b"#!":
+                return ""
+    except OSError:
+        return ""  # what is not there is told otherwise
+    line = shlex.join([reader, program.removeprefix("./"), *process.argv[1:]])
+    return (
+        f"the command {program!r} does not begin with `#!`, so nothing says what reads it: write "
+        f"`{line}`."
+    )
+
+
+def _as_words(command: Command, process: Process) -> str:
+    """The words of a command that was written as one; empty where it is none."""
+    try:
+        words = shlex.split(command.program)
+    except ValueError:
+        return ""
+    if len(words) < 2 or not (_PYTHON.match(words[0]) or _find_program(words[0], process)):
+        return ""
+    return json.dumps([*words, *process.argv[1:]], ensure_ascii=False)
+
+
 def _why_not(command: Command, process: Process) -> str:
     """What keeps a program from being started, and what to do about it."""
+    if not Path(process.cwd, command.program).exists() and (words := _as_words(command, process)):
+        return f"is one word. Write {words}."
     if "/" not in command.program:
         path = process.env.get("PATH", os.defpath)
         beside = Path(process.cwd, command.program)
@@ -186,7 +232,10 @@ def _why_not(command: Command, process: Process) -> str:
         return f"is not executable: chmod +x {shlex.quote(str(program))}"
     if os.path.isabs(command.program):
         where = ", in the file or behind --python" if command.interpreter else ""
-        return f"is not there. Check its spelling{where}."
+        return (
+            f"is not there. Check its spelling{where}; if the path is one of the image's, say what "
+            "to run here with `--command LINE`."
+        )
     return f"is not in {process.cwd}. Check its spelling, or name its folder with `--workdir DIR`."
 
 
