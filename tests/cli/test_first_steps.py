@@ -25,6 +25,7 @@ TYPED = {
     "wait": "which job? `regatta wait` needs a name",
     "logs x --attempt 1 -f": "--attempt shows one try as it was; leave out -f, or it",
     "logs x --tail x": "'x' is not a whole number",
+    "delete --finished --older-than 7": "'--older-than': '7' has no unit; write 7d for days",
     "describe job x": "x is one name too many; `regatta describe` takes one, of a job",
 }
 

@@ -12,7 +12,7 @@ import click
 from regatta.api.errors import RegattaError
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.job_names import for_each, job_argument
-from regatta.cli.options import duration
+from regatta.cli.options import duration_with_unit
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.times import now
@@ -30,9 +30,9 @@ NAMED = 5
 @click.option("--finished", is_flag=True, help="Every finished job and run of the namespace.")
 @click.option(
     "--older-than",
-    type=duration,
+    type=duration_with_unit,
     metavar="TIME",
-    help="With --finished: only what ended longer ago (12h, 7d).",
+    help="With --finished: only what ended longer ago (12h, 7d, 2w).",
 )
 @click.option("-y", "--yes", is_flag=True, help="With --all: live jobs too, without asking.")
 @pass_settings
