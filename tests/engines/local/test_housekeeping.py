@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from regatta.api.job import Phase
+from regatta.controller import retention
+from regatta.controller.plan import Instant
 from regatta.controller.retention import Retention
 from regatta.engines.base import LogQuery, Remark
 from regatta.engines.blocking import Blocking
 from regatta.engines.local import housekeeping, loop
+from regatta.engines.local.clock import SystemClock
 from regatta.engines.local.home import Home
+from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import RoomAhead
 from tests.engines.local.jobs import (
     a_job,
@@ -25,6 +30,8 @@ from tests.engines.local.jobs import (
     wait_until_quiet,
 )
 from tests.engines.local.opening import OpenEngine
+from tests.engines.local.store.test_database import a_stored_job
+from tests.engines.local.store.test_runs import NOW, add_finished
 from tests.engines.local.test_engine_history import run_through
 
 UNBOUNDED = {"age": None, "runs": None, "size": None}
@@ -65,13 +72,51 @@ def test_of_too_many_runs_the_oldest_go_with_their_folders_and_it_is_told(
 def test_a_run_that_ended_long_ago_goes(
     open_engine: OpenEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "LATER", 0.2)
+    monkeypatch.setattr(retention, "SOONEST", 0.1)
     engine = keeping(open_engine, age=0.5)
     run_through(engine, "brief")
     eventually(lambda: not engine.history(), "it to grow old")
     assert engine.list("default") == []
     (told,) = [event for event in engine.events(None, None) if event.reason == "RunsRemoved"]
     assert "(retention.age)" in told.message
+
+
+class HeldClock(SystemClock):
+    """Goes on only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seconds = 0.0
+
+    def go_on(self, seconds: float) -> None:
+        self._seconds += seconds
+
+    def now(self) -> Instant:
+        return Instant(NOW + timedelta(seconds=self._seconds), self._seconds)
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+
+def test_a_run_goes_when_it_is_too_old_though_nothing_else_ends(tmp_path: Path) -> None:
+    clock, store = HeldClock(), Store(tmp_path / "regatta.db")
+    with store.write() as tx:
+        add_finished(tx, a_stored_job("u1", "brief"))
+    keeper = housekeeping.Housekeeping(Home(tmp_path), store, Retention(age=20.0), clock)
+
+    def until_looked() -> None:
+        clock.go_on(keeper.due - clock.monotonic())
+        keeper.step()
+
+    until_looked()  # it is measured
+    until_looked()
+    assert store.read.run("u1") is not None
+    assert keeper.due == pytest.approx(20.0)
+    until_looked()
+    until_looked()
+    assert store.read.run("u1") is None
+    assert clock.monotonic() == pytest.approx(21.0)
+    store.close()
 
 
 def test_of_too_large_logs_the_oldest_go_and_the_jobs_stay(
