@@ -123,20 +123,23 @@ def test_of_too_large_logs_the_oldest_go_and_the_jobs_stay(
     open_engine: OpenEngine, home: Home
 ) -> None:
     engine = keeping(open_engine, size=3 * MIB)
-    made = [run_through(engine, name, TALKS) for name in ("a", "b", "c", "d")]
+    made = [run_through(engine, name, TALKS) for name in ("a", "a", "b", "c", "d")]
     eventually(lambda: engine.history("default", "b")[0].removed, "logs to be removed")
     assert uids(engine) == made[::-1]
     kept = [bool(run.log_bytes) for run in engine.history()]
-    assert kept == [True, True, False, False]
+    assert kept == [True, True, False, False, False]
     assert sum(run.log_bytes or 0 for run in engine.history()) <= 3 * MIB
     eventually(lambda: not home.job(made[0]).exists(), "the folder to be gone")
-    assert home.job(made[3]).exists()
+    assert home.job(made[4]).exists()
     assert [pod.exit_code for pod in engine.pods("default", "a")] == [0]
     (remark,) = engine.logs("default", "a", LogQuery())
     assert isinstance(remark, Remark)
     assert "its logs (" in remark.text
     assert "(retention.size)" in remark.text
     assert engine.events("default", "a")[-1].reason == "LogsRemoved"
+    told = [event for event in engine.events("default", None) if not event.job]
+    assert [event.reason for event in told] == ["LogsRemoved"]  # of what has its name no more
+    assert told[0].message.startswith("removed the logs of 1 earlier run (default/a): those of ")
     assert len(texts(engine.logs("default", "d", LogQuery()))) == 1000
 
 

@@ -160,7 +160,7 @@ class Housekeeping:
 
     def _write_down(self, done: list[Task]) -> None:
         now = self._clock.now().wall
-        gone: dict[str, list[str]] = {}
+        gone: dict[tuple[bool, str], list[str]] = {}
         with self._store.write(making_room=True) as tx:
             for task in done:
                 run = tx.run(task.uid)
@@ -169,20 +169,26 @@ class Housekeeping:
                 if task.whole:
                     tx.remove_job(task.uid)
                     tx.remove_run(task.uid)
-                    gone.setdefault(task.why, []).append(f"{run.namespace}/{run.name}")
+                    gone.setdefault((True, task.why), []).append(f"{run.namespace}/{run.name}")
                     continue
+                if not run.current:  # its own events are read by few
+                    gone.setdefault((False, task.why), []).append(f"{run.namespace}/{run.name}")
                 why = f"its logs ({readable(run.log_bytes or 0)}) were removed: {task.why}"
                 tx.note_removed(task.uid, why)
                 if run.whole:
                     event = Event(type="Normal", reason="LogsRemoved", message=why)
                     tx.add_event(task.uid, event, now)
-            for why, names in gone.items():
-                tx.add_event(None, _removed(names, why), now)
+            for (whole, why), names in gone.items():
+                tx.add_event(None, _removed(names, why, whole=whole), now)
             tx.trim_events(None)
 
 
-def _removed(names: list[str], why: str) -> Event:
+def _removed(names: list[str], why: str, *, whole: bool) -> Event:
     some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     number = "1 run" if len(names) == 1 else f"{len(names)} runs"
-    message = f"removed {number} with record and logs ({some}): {why}"
-    return Event(type="Normal", reason="RunsRemoved", message=message)
+    if whole:
+        message = f"removed {number} with record and logs ({some}): {why}"
+        return Event(type="Normal", reason="RunsRemoved", message=message)
+    earlier = number.replace("run", "earlier run")
+    message = f"removed the logs of {earlier} ({some}): {why}"
+    return Event(type="Normal", reason="LogsRemoved", message=message)
