@@ -92,9 +92,11 @@ def _ask(settings: Settings, yes: bool) -> None:
         raise Stop(
             Exit.CONFLICT,
             what,
-            "Add --yes to end and delete them too; `regatta delete --finished` takes the others.",
+            "Add --yes to end and delete them, and with them every finished job and earlier run; "
+            "`regatta delete --finished` takes only these.",
         )
-    if not click.confirm(f"{what}. Delete every job of namespace {settings.namespace}?"):
+    everything = f"every job of namespace {settings.namespace}, finished ones and earlier runs too"
+    if not click.confirm(f"{what}. Delete {everything}?"):
         raise Stop(Exit.CONFLICT, "nothing was deleted")
 
 

@@ -62,7 +62,7 @@ def command(
         other = "--previous" if previous else "-f"
         raise click.UsageError(f"--attempt shows one try as it was; leave out {other}, or it")
     run = meant(settings, name, uid, "logs")
-    name = run.name if run else str(name)
+    name, uid = (run.name, run.uid) if run else (str(name), "")
     if role is not None or index is not None:
         _check(settings, name, uid, role, index)
     query = LogQuery(
