@@ -10,6 +10,7 @@ from regatta.api.errors import InvalidJob
 from regatta.api.job import CleanPodPolicy, Intranet, Mode, decode_job, document, encode
 from regatta.api.load import load_job, validate_document
 from regatta.api.quantity import GPU, resources
+from tests.api.builders import a_job
 
 FILES = Path(__file__).parent / "files"
 GOOD = sorted((FILES / "good").iterdir())
@@ -104,3 +105,16 @@ def test_an_exported_job_leaves_its_status_and_identity_behind() -> None:
     assert (job.uid, job.metadata.generation) == ("", 1)
     assert job.spec.worker is not None
     assert job.spec.worker.template["metadata"] == {}
+
+
+def test_a_field_that_stands_a_level_too_high_is_told_where_it_belongs() -> None:
+    job = a_job().doc()
+    template = job["spec"]["worker"]["template"]
+    template["restartPolicy"] = "Never"
+    template["spec"]["containers"][0]["limits"] = {"memory": "64Mi"}
+    at = "spec.worker.template."
+    told = {problem.path: problem.message for problem in validate_document(job).warnings}
+    assert f"write {at}spec.restartPolicy" in told[f"{at}restartPolicy"]
+    assert (
+        f"write {at}spec.containers[0].resources.limits" in told[f"{at}spec.containers[0].limits"]
+    )

@@ -14,6 +14,8 @@ TYPED = {
     "rum j.yaml": "there is no verb 'rum'; did you mean `run`?",
     "apply -f j.yaml": "there is no verb 'apply'; did you mean `run`?",
     "ps": "there is no verb 'ps'; did you mean `get`?",
+    "ok.yaml": "there is no verb 'ok.yaml'; did you mean `run ok.yaml`?",
+    "restart ok": "there is no verb 'restart'; did you mean `run FILE --replace`?",
     "kill x": "there is no verb 'kill'; did you mean `stop`?",
     "run -f j.yaml": "there is no -f; the job file is named by itself: `regatta run j.yaml`",
     "submit --file=j.yaml": "there is no --file; the job file is named by itself: `regatta submit",
@@ -25,6 +27,7 @@ TYPED = {
     "wait": "which job? `regatta wait` needs a name",
     "logs x --attempt 1 -f": "--attempt shows one try as it was; leave out -f, or it",
     "logs x --tail x": "'x' is not a whole number",
+    "delete --finished --older-than 7": "'--older-than': '7' has no unit; write 7d for days",
     "describe job x": "x is one name too many; `regatta describe` takes one, of a job",
 }
 

@@ -33,6 +33,8 @@ def test_history_lists_a_replaced_run_whose_log_and_page_are_found_by_its_uid(
         ("Failed", old),
     ]
     assert regatta("logs", "--uid", old).out.splitlines() == ["worker-0 | old"]
+    assert regatta("logs", "--uid", old[:8]).out.splitlines() == ["worker-0 | old"]
+    assert f"but of job {name} in namespace default" in regatta("logs", "x", "--uid", old).err
     assert regatta("logs", name, "--uid", old, "--role", "worker").out == "worker-0 | old\n"
     assert f"UID:        {old}" in regatta("describe", "--uid", old).out
     events = regatta("events", "--uid", old).out
@@ -106,6 +108,7 @@ def test_delete_all_does_not_take_live_jobs_along_unless_told_so(
     assert refused.code == 4
     assert "1 job is not finished: live" in refused.err
     assert "--yes" in refused.err
+    assert "every finished job and earlier run" in refused.err
     assert len(regatta("get", *space).out.splitlines()) == 3
     said = regatta("delete", "--all", "--yes", *space)
     assert (said.code, said.out) == (0, "2 jobs deleted\n")
@@ -119,7 +122,7 @@ def test_on_a_terminal_delete_all_asks_for_live_jobs(
     regatta("submit", "-", *space, stdin=shell_job("live", FOREVER))
 
     refusing = terminal("delete", "--all", *space)
-    refusing.until(r"1 job is not finished: live\. Delete every job of namespace .*\[y/N\]")
+    refusing.until(r"1 job is not finished: live\. Delete every job of .*, finished.*\[y/N\]")
     refusing.type("n\n")
     assert refusing.end() == 4
     assert regatta("get", "live", *space).code == 0

@@ -177,6 +177,18 @@ def test_logs_choose_lines(regatta: Regatta, name: str) -> None:
     }
 
 
+def test_habits_of_kubectl_are_told_what_to_type(regatta: Regatta, name: str) -> None:
+    regatta("run", "-", stdin=shell_job(name, "true"))
+    said = regatta("logs", f"{name}-worker-0")
+    assert said.code == 4
+    assert f"Write `regatta logs {name} --role worker --index 0`." in said.err
+    assert "there is no job named no-worker-0" in regatta("logs", "no-worker-0").err
+    assert "there is no job named no" in regatta("logs", "no").err
+    said = regatta("get", "pdj", name)
+    assert said.code == 4
+    assert f"Write `regatta get {name}`." in said.err
+
+
 def test_logs_of_a_replica_that_never_was_are_an_error(regatta: Regatta, name: str) -> None:
     submit(regatta, shell_job(name, FOREVER, replicas=2))
 

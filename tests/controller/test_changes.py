@@ -19,6 +19,7 @@ from regatta.controller.changes import (
     stopped,
     suspended,
 )
+from regatta.controller.labels import REPLACED_BY
 from tests.controller.builders import EPOCH, JobBuilder, a_job
 
 Change = Callable[[Job], Job]
@@ -205,6 +206,12 @@ def test_a_name_is_given_up_by_a_finished_job_and_by_a_live_one_only_if_asked() 
 
     live = replaced(job_in(), even_live=True)
     assert (live.spec.run_policy.abort, live.metadata.generation) == (True, 2)
+
+
+def test_a_live_job_that_is_replaced_knows_by_whom_but_not_one_that_its_user_ended() -> None:
+    assert replaced(job_in(), even_live=True, by="u2").metadata.annotations == {REPLACED_BY: "u2"}
+    ending = stopped(job_in())
+    assert replaced(ending, even_live=True, by="u2") is ending
 
 
 def test_a_job_that_is_not_there_is_named_with_what_lists_all() -> None:

@@ -16,6 +16,7 @@ from regatta.controller.retention import (
     Overdue,
     Retention,
     in_words,
+    next_look,
     overdue,
     past_tries,
 )
@@ -166,6 +167,23 @@ def test_once_it_is_gone_nothing_more_goes(runs: list[EndedRun], bounds: Retenti
         if run.uid not in {*gone.too_old, *gone.too_many}
     ]
     assert overdue(left, bounds, NOW) == Overdue([], [], [])
+
+
+LOOKS: dict[str, tuple[list[EndedRun], float | None, float]] = {
+    "nothing grows old": (FOUR, None, 600),
+    "nothing has ended": ([], 20, 600),
+    "when the next is too old": ([ended("a", 0), ended("b", 10 / DAY)], 20, 10),
+    "not at once": ([ended("a", 19.9 / DAY)], 20, 1),
+    "nor only after days": (FOUR, 30 * DAY, 600),
+    "what is too old and still there waits for the others": ([ended("a", 1)], 20, 600),
+    "an end in the future": ([ended("a", -1)], 20, 600),
+}
+
+
+@pytest.mark.parametrize("case", LOOKS.values(), ids=list(LOOKS))
+def test_when_to_look_again(case: tuple[list[EndedRun], float | None, float]) -> None:
+    runs, age, seconds = case
+    assert next_look(runs, replace(ANYTHING, age=age), NOW) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(

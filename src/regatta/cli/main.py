@@ -187,9 +187,9 @@ def _unwritten(lost: OSError) -> int:
 def _nearest(wanted: str) -> str:
     from difflib import get_close_matches
 
-    from regatta.cli.other_words import OTHER_VERBS
+    from regatta.cli.other_words import other_verb
 
-    other = OTHER_VERBS.get(wanted)
+    other = other_verb(wanted)
     close: list[Any] = [other] if other else get_close_matches(wanted, VERBS, n=1, cutoff=0.6)
     return f"; did you mean `{close[0]}`?" if close else ""
 

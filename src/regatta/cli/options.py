@@ -13,3 +13,11 @@ def duration(text: str) -> float:
         return parse_duration(text)
     except ValueError as wrong:
         raise click.BadParameter(str(wrong)) from wrong
+
+
+def duration_with_unit(text: str) -> float:
+    """The same, but for a bare number, which is refused."""
+    try:
+        return parse_duration(text, with_unit=True)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong)) from wrong

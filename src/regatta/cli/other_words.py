@@ -13,6 +13,19 @@ OTHER_VERBS = {
     "rm": "delete", "remove": "delete", "pause": "suspend", "continue": "resume", "nodes": "top",
 }  # fmt: skip
 
+#: The same job once more, in place of the one that has its name.
+AGAIN = ("restart", "rerun", "retry")
+#: What `kubectl get` wants before a name.
+KINDS = ("job", "jobs", "pdj", "paddlejob", "paddlejobs")
+
+
+def other_verb(word: str) -> str:
+    """What to type for a word that is no verb; empty: the one that is spelt most like it."""
+    if word.endswith((".yaml", ".yml", ".json")):
+        return f"run {word}"
+    return "run FILE --replace" if word in AGAIN else OTHER_VERBS.get(word, "")
+
+
 #: What is no option here, and the field that is meant.
 _FIELDS = {
     "--replicas": "spec.worker.replicas=N",

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from regatta.api.errors import JobIsLive, JobNotFound, NotPossible
 from regatta.api.job import Job, Metadata, Mode, RoleSpec, RunPolicy
+from regatta.controller.labels import REPLACED_BY
 from regatta.controller.observe import too_late
 
 
@@ -68,8 +69,9 @@ def deleted(job: Job, at: datetime) -> Job:
     return replace(job, metadata=replace(job.metadata, deletion_timestamp=at))
 
 
-def replaced(job: Job, *, even_live: bool) -> Job:
-    """The job that has a name which another one is to have: a live one is aborted, if at all."""
+def replaced(job: Job, *, even_live: bool, by: str = "") -> Job:
+    """The job that has a name which another one is to have: a live one is aborted, if at all. `by`:
+    the other's uid, to be told as the reason."""
     if job.finished:
         return job
     if not even_live:
@@ -78,6 +80,9 @@ def replaced(job: Job, *, even_live: bool) -> Job:
             f"a job named {job.name} {state}. Use `--replace` to end it and take its "
             f"place, `--name` for another name, or `regatta stop {job.name}` first."
         )
+    if by and not job.spec.run_policy.abort:
+        notes = {**job.metadata.annotations, REPLACED_BY: by}
+        job = replace(job, metadata=replace(job.metadata, annotations=notes))
     return _with_policy(job, abort=True)
 
 

@@ -11,6 +11,7 @@ from enum import Enum, auto
 import msgspec
 
 from regatta.api.job import HUNG, Failure, Job, Phase
+from regatta.controller.labels import REPLACED_BY
 from regatta.controller.observe import TRAINERS, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.completion import is_complete
@@ -48,7 +49,7 @@ def judge(job: Job, world: World, now: Instant) -> Verdict:
     if is_complete(job, world):
         return Verdict(kind=Kind.DONE, phase=Phase.COMPLETED, reason="Completed")
     if policy.abort or job.status.phase is Phase.ABORTING:  # what was stopped stays stopped
-        return _abort(world)
+        return _abort(job, world)
     if _overdue(until_deadline(job, now)):
         limit = policy.active_deadline_seconds
         return Verdict(
@@ -116,12 +117,12 @@ def _without_scheduler(name: str) -> Verdict:
     )
 
 
-def _abort(world: World) -> Verdict:
+def _abort(job: Job, world: World) -> Verdict:
     if world.live:
         return Verdict(kind=Kind.ABORT, phase=Phase.ABORTING, reason="Aborting")
-    return Verdict(
-        kind=Kind.DONE, phase=Phase.ABORTED, reason="Aborted", message="stopped by its user"
-    )
+    by = job.metadata.annotations.get(REPLACED_BY)
+    message = f"replaced by the run with the UID {by}" if by else "stopped by its user"
+    return Verdict(kind=Kind.DONE, phase=Phase.ABORTED, reason="Aborted", message=message)
 
 
 def _restart_or_fail(job: Job, fault: Fault) -> Verdict:

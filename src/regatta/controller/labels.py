@@ -12,6 +12,9 @@ INDEX = f"{GROUP}/replica-index"
 ATTEMPT = f"{GROUP}/attempt"
 REVISION = f"{GROUP}/environment-revision"
 
+#: An annotation of a job that another one ended: that one's uid.
+REPLACED_BY = f"{GROUP}/replaced-by"
+
 UPSTREAM_NAME = "paddle-res-name"
 UPSTREAM_ROLE = "paddle-res-type"
 UPSTREAM_ANNOTATION = "paddle-resource"

@@ -18,6 +18,8 @@ DAY = 86400.0
 #: Seconds by which clocks are set back all the time. What ended later than that from now ended, in
 #: truth, before all that has ended since: else each run would go as the oldest when it ends.
 SKEW = 3600.0
+#: Seconds between two looks while nothing ends, and runs only grow old.
+SOONEST, LATEST = 1.0, 600.0
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -91,6 +93,17 @@ def overdue(runs: Iterable[EndedRun], bounds: Retention, now: datetime) -> Overd
         too_many=_oldest_first(young[len(kept) :]),
         logs=_oldest_first(_too_large(kept, bounds.size)),
     )
+
+
+def next_look(runs: Iterable[EndedRun], bounds: Retention, now: datetime) -> float:
+    """Seconds until the next of them is too old: none sooner than many that end one after the other
+    are worth, none later than a clock that is set is noticed. What is too old already, and could
+    not be removed, is tried again then."""
+    if bounds.age is None:
+        return LATEST
+    ages = [(now - run.ended_at).total_seconds() for run in runs]
+    left = min((bounds.age - age for age in ages if age <= bounds.age), default=LATEST)
+    return min(max(left, SOONEST), LATEST)
 
 
 def past_tries(tries: Sequence[EndedTry], bounds: Retention) -> list[str]:

@@ -219,6 +219,9 @@ class ReplicaUse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     gpu_ids: tuple[str, ...] = ()
     cpus_used: float | None = None
     memory_used: int | None = None
+    #: What it may use at most; None: as much as there is.
+    cpus_limit: float | None = None
+    memory_limit: int | None = None
 
 
 class Storage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -45,6 +45,16 @@ def test_a_job_that_never_had_its_place_took_no_time() -> None:
     assert not [line for line in describe_lines(job, [], [], PLAIN) if line.startswith("Took")]
 
 
+def test_tries_are_counted_from_one_as_people_count_them() -> None:
+    job = a_job(Phase.FAILED, attempt=2)
+    pod = PodView(
+        name="j-worker-0", uid="p", role="worker", index=0, attempt=2, phase="Failed", current=True
+    )
+    page = describe_lines(job, [pod], [], PLAIN)
+    head = next(n for n, line in enumerate(page) if "TRY" in line)
+    assert dict(zip(page[head].split(), page[head + 1].split(), strict=True))["TRY"] == "3"
+
+
 WHOLE_LOG = "  the whole log: `regatta logs j --role worker --index 0`"
 
 FAILURES: dict[str, tuple[Failure, list[str]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from regatta.cli.show.ansi import Paint
@@ -47,6 +48,20 @@ def test_a_replica_that_is_not_measured_yet_has_dashes() -> None:
     page = lines(a_node(""), replicas=(a_replica(),))
 
     assert page.splitlines()[-1] == "one   worker-0   Running   -     -        -"
+
+
+def test_what_a_replica_uses_stands_beside_its_limit() -> None:
+    bounded = {"cpus_limit": 0.5, "memory_limit": 64 << 20}
+    used = {"cpus_used": 0.51, "memory_used": 40 << 20, **bounded}
+
+    def cells(node: str, **replica: Any) -> list[str]:
+        return re.split(
+            " {3,}", lines(a_node(node), replicas=(a_replica(**replica),)).split("\n")[-1]
+        )
+
+    assert cells("", **used)[3:5] == ["51% of 50%", "40MiB of 64MiB"]
+    assert cells("", **bounded)[3:5] == ["- of 50%", "- of 64MiB"]
+    assert cells("n1", **used)[-2:] == ["0.51 of 0.50", "40MiB of 64MiB"]
 
 
 def test_a_machine_where_nothing_runs_says_so() -> None:

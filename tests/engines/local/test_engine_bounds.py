@@ -117,6 +117,7 @@ def test_half_a_core_is_half_a_core_and_one_look_at_top_tells(engine: Blocking) 
 
     def look() -> float | None:
         [use] = engine.capacity(None).replicas
+        assert (use.cpus_limit, use.memory_limit) == (0.5, None)
         return use.cpus_used
 
     used = [eventually(look, "any use") for _ in range(3)]

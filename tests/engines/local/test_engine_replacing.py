@@ -74,7 +74,7 @@ def test_a_replacement_starts_only_after_the_replaced_job_is_over_even_if_the_se
     old = submit(engine, job)
     wait_for(engine, "same", Phase.RUNNING)
     eventually((tmp_path / "busy").exists, "the first training")
-    submit(engine, a_job("same", f"[ ! -e {tmp_path}/busy ]"), replace=True)
+    new = submit(engine, a_job("same", f"[ ! -e {tmp_path}/busy ]"), replace=True)
     eventually(lambda: engine.get("default", "same").status.message == WAITS, "its waiting")
     engine.close()
     engine = open_engine()
@@ -84,4 +84,6 @@ def test_a_replacement_starts_only_after_the_replaced_job_is_over_even_if_the_se
     assert not pods_of(engine, "same")[0].address
     (tmp_path / "leave").touch()
     wait_for(engine, "same", Phase.COMPLETED)
-    assert engine.get("default", "same", old.uid).status.phase is Phase.ABORTED
+    status = engine.get("default", "same", old.uid).status
+    assert status.phase is Phase.ABORTED
+    assert status.message == f"replaced by the run with the UID {new.uid}"

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from regatta.api.job import Phase
+from regatta.controller import retention
+from regatta.controller.plan import Instant
 from regatta.controller.retention import Retention
 from regatta.engines.base import LogQuery, Remark
 from regatta.engines.blocking import Blocking
 from regatta.engines.local import housekeeping, loop
+from regatta.engines.local.clock import SystemClock
 from regatta.engines.local.home import Home
+from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import RoomAhead
 from tests.engines.local.jobs import (
     a_job,
@@ -25,6 +30,8 @@ from tests.engines.local.jobs import (
     wait_until_quiet,
 )
 from tests.engines.local.opening import OpenEngine
+from tests.engines.local.store.test_database import a_stored_job
+from tests.engines.local.store.test_runs import NOW, add_finished
 from tests.engines.local.test_engine_history import run_through
 
 UNBOUNDED = {"age": None, "runs": None, "size": None}
@@ -65,7 +72,7 @@ def test_of_too_many_runs_the_oldest_go_with_their_folders_and_it_is_told(
 def test_a_run_that_ended_long_ago_goes(
     open_engine: OpenEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "LATER", 0.2)
+    monkeypatch.setattr(retention, "SOONEST", 0.1)
     engine = keeping(open_engine, age=0.5)
     run_through(engine, "brief")
     eventually(lambda: not engine.history(), "it to grow old")
@@ -74,24 +81,65 @@ def test_a_run_that_ended_long_ago_goes(
     assert "(retention.age)" in told.message
 
 
+class HeldClock(SystemClock):
+    """Goes on only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seconds = 0.0
+
+    def go_on(self, seconds: float) -> None:
+        self._seconds += seconds
+
+    def now(self) -> Instant:
+        return Instant(NOW + timedelta(seconds=self._seconds), self._seconds)
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+
+def test_a_run_goes_when_it_is_too_old_though_nothing_else_ends(tmp_path: Path) -> None:
+    clock, store = HeldClock(), Store(tmp_path / "regatta.db")
+    with store.write() as tx:
+        add_finished(tx, a_stored_job("u1", "brief"))
+    keeper = housekeeping.Housekeeping(Home(tmp_path), store, Retention(age=20.0), clock)
+
+    def until_looked() -> None:
+        clock.go_on(keeper.due - clock.monotonic())
+        keeper.step()
+
+    until_looked()  # it is measured
+    until_looked()
+    assert store.read.run("u1") is not None
+    assert keeper.due == pytest.approx(20.0)
+    until_looked()
+    until_looked()
+    assert store.read.run("u1") is None
+    assert clock.monotonic() == pytest.approx(21.0)
+    store.close()
+
+
 def test_of_too_large_logs_the_oldest_go_and_the_jobs_stay(
     open_engine: OpenEngine, home: Home
 ) -> None:
     engine = keeping(open_engine, size=3 * MIB)
-    made = [run_through(engine, name, TALKS) for name in ("a", "b", "c", "d")]
+    made = [run_through(engine, name, TALKS) for name in ("a", "a", "b", "c", "d")]
     eventually(lambda: engine.history("default", "b")[0].removed, "logs to be removed")
     assert uids(engine) == made[::-1]
     kept = [bool(run.log_bytes) for run in engine.history()]
-    assert kept == [True, True, False, False]
+    assert kept == [True, True, False, False, False]
     assert sum(run.log_bytes or 0 for run in engine.history()) <= 3 * MIB
     eventually(lambda: not home.job(made[0]).exists(), "the folder to be gone")
-    assert home.job(made[3]).exists()
+    assert home.job(made[4]).exists()
     assert [pod.exit_code for pod in engine.pods("default", "a")] == [0]
     (remark,) = engine.logs("default", "a", LogQuery())
     assert isinstance(remark, Remark)
     assert "its logs (" in remark.text
     assert "(retention.size)" in remark.text
     assert engine.events("default", "a")[-1].reason == "LogsRemoved"
+    told = [event for event in engine.events("default", None) if not event.job]
+    assert [event.reason for event in told] == ["LogsRemoved"]  # of what has its name no more
+    assert told[0].message.startswith("removed the logs of 1 earlier run (default/a): those of ")
     assert len(texts(engine.logs("default", "d", LogQuery()))) == 1000
 
 

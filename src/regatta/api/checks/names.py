@@ -76,4 +76,7 @@ def about_variable(name: str) -> str | None:
     """An environment variable, as Kubernetes 1.34 and later allow it."""
     if _VARIABLE.fullmatch(name):
         return None
+    known, sign, value = name.partition("=")
+    if sign and _VARIABLE.fullmatch(known):
+        return f"found {shown(name)}; write name: {known} and, beside it, value: {shown(value)}"
     return f"found {shown(name)}; a variable's name has printable ASCII characters and no ="

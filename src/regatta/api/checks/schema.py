@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from regatta.api.amounts import parse_duration
 from regatta.api.checks.quotes import about_text
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
 from regatta.api.job import CleanPodPolicy, Intranet, Mode, RestartScope
@@ -24,6 +25,8 @@ from regatta.api.source.paths import join, join_all
 from regatta.api.source.yaml import Mark
 
 TEN_YEARS = 10 * 366 * 24 * 3600
+_MOST = 2**31 - 1
+_SECONDS = "a whole number of seconds"
 _NO_TEXT = "no_text"
 
 
@@ -32,21 +35,42 @@ def _wrong(value: object, right: str) -> PydanticCustomError:
     return PydanticCustomError("sentence", "{sentence}", {"sentence": sentence})
 
 
-def _whole(low: int, high: int, what: str) -> BeforeValidator:
+def _whole(low: int, high: int, what: str, not_a_map: str = "") -> BeforeValidator:
+    """`not_a_map`: what to write for somebody who meant another field of that name."""
+
     def check(value: object) -> object:
         if value is None or (type(value) is int and low <= value <= high):
             return value
         right = f"write {what}"
-        if isinstance(value, str) and value.strip().isdecimal():
+        if isinstance(value, dict) and not_a_map:
+            right = not_a_map
+        elif isinstance(value, str) and value.strip().isdecimal():
             right += " without the quotes"
+        elif isinstance(value, str) and what == _SECONDS:
+            right += f": {seconds}" if (seconds := _seconds_of(value)) else ", such as 3600"
         elif not isinstance(value, int) and what.startswith("a whole number"):
             right += f", such as {max(low, 2)}"
         if type(value) is int and what.startswith("a whole number"):
-            right += f" from {low:,} to {high:,}" if high < 2**31 - 1 else f" of at least {low:,}"
+            right += f" from {low:,} to {high:,}" if high < _MOST else f" of at least {low:,}"
         raise _wrong(value, right)
 
     return BeforeValidator(
         check, json_schema_input_type=Annotated[int, Field(ge=low, le=high)] | None
+    )
+
+
+def _seconds_of(text: str) -> int:
+    """Of `1h`; 0 where that is no time."""
+    try:
+        return round(parse_duration(text))
+    except ValueError:
+        return 0
+
+
+def _for_containers(field: str) -> str:
+    return (
+        "it is a number of replicas here. What a container has is written under "
+        f"template.spec.containers[0].resources.{field}"
     )
 
 
@@ -88,8 +112,8 @@ def _quantity(value: object) -> object:
 
 Text = Annotated[str | None, _text("text")]
 Flag = Annotated[bool | None, BeforeValidator(_flag)]
-Replicas = Annotated[int | None, _whole(1, 2**31 - 1, "a whole number")]
-Seconds = Annotated[int | None, _whole(1, TEN_YEARS, "a whole number of seconds")]
+Replicas = Annotated[int | None, _whole(1, _MOST, "a whole number")]
+Seconds = Annotated[int | None, _whole(1, TEN_YEARS, _SECONDS)]
 TextMap = dict[str, Text] | None
 QuantityMap = dict[str, Annotated[str | int | float | None, BeforeValidator(_quantity)]] | None
 
@@ -120,8 +144,12 @@ class MetadataDraft(Draft):
 
 class RoleDraft(Draft):
     replicas: Replicas = None
-    requests: Replicas = None
-    limits: Replicas = None
+    requests: Annotated[
+        int | None, _whole(1, _MOST, "a whole number", _for_containers("requests"))
+    ] = None
+    limits: Annotated[int | None, _whole(1, _MOST, "a whole number", _for_containers("limits"))] = (
+        None
+    )
     template: dict[str, Any] | None = None
 
 
@@ -151,9 +179,7 @@ class SchedulingPolicyDraft(Draft):
 class RunPolicyDraft(Draft):
     backoff_limit: Annotated[int | None, _whole(0, 1000, "a whole number")] = None
     active_deadline_seconds: Seconds = None
-    ttl_seconds_after_finished: Annotated[
-        int | None, _whole(0, TEN_YEARS, "a whole number of seconds")
-    ] = None
+    ttl_seconds_after_finished: Annotated[int | None, _whole(0, TEN_YEARS, _SECONDS)] = None
     suspend: Flag = None
     abort: Flag = None
     restart_scope: Annotated[RestartScope | None, _one_of(RestartScope, {})] = None

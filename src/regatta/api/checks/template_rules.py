@@ -31,7 +31,10 @@ CONTAINER_WORDS = {
 def check_meaning(template: dict[str, Any], path: str) -> Iterator[Problem]:
     yield from _check_metadata(_map(template.get("metadata")), join(path, "metadata"))
     pod, place = _map(template.get("spec")), join(path, "spec")
-    if not any(True for _ in _items(pod, "containers", place)):
+    if "containers" in template and "containers" not in pod:
+        right = join(place, "containers")
+        yield Problem(join(path, "containers"), f"it belongs under the pod's spec; write {right}")
+    elif not any(True for _ in _items(pod, "containers", place)):
         found = "" if "containers" not in pod else f"found {shown(pod['containers'])}; "
         yield Problem(
             join(place, _containers_as_spelt(pod)),

@@ -81,11 +81,22 @@ def _missing(place: str, field: str, there: dict[str, Any], steps: list[Step]) -
 
 
 def _unknown(path: str, key: str, known: list[str], strict: bool) -> Problem:
-    meant = did_you_mean(key, known)
+    meant = _elsewhere(path, key, known) or did_you_mean(key, known)
     few = f"Known here: {listed(known)}" if known and len(known) <= 12 and not meant else ""
     effect = "" if strict else "it has no effect. "
     message = f"Kubernetes knows no such field; {effect}{meant}{few}".rstrip("; ")
     return Problem(path, message, "error" if strict else "warning")
+
+
+def _elsewhere(path: str, key: str, known: list[str]) -> str:
+    """Where a field belongs that stands one level too high."""
+    if key in ("limits", "requests") and "resources" in known:
+        place = "resources"
+    elif path.endswith(f".template.{key}") and key in _definition(["spec"])["properties"]:
+        place = "spec"
+    else:
+        return ""
+    return f"It belongs under {place}: write {path.removesuffix(key)}{place}.{key}"
 
 
 def _about_type(value: object, types: list[str], path: str, mark: Mark | None) -> str:

@@ -116,7 +116,7 @@ def _replicas(pods: Sequence[PodView], paint: Paint) -> list[str]:
             ",".join(pod.gpus) or "-",
             "-" if pod.exit_code is None else str(pod.exit_code),
             str(pod.restarts),
-            str(pod.attempt),
+            str(pod.attempt + 1),  # as `logs --attempt` counts
             duration(since(pod.started_at, pod.finished_at)),
             pod.reason or "-",
         ]

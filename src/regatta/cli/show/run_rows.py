@@ -10,6 +10,8 @@ from regatta.cli.show.times import age, duration, moment_text, since
 from regatta.engines.base import RunView
 
 HEADERS = ("NAME", "STATUS", "MODE", "SUBMITTED", "TOOK", "LOGS", "UID")
+#: Seconds after which a date says more than an age.
+DAY = 86400
 
 
 def headers(*, namespaces: bool) -> list[str]:
@@ -23,11 +25,18 @@ def row(run: RunView, now: datetime, *, namespaces: bool) -> list[Cell]:
         run.name,
         Painted(run.phase, PHASE_COLOURS.get(run.phase, "")),
         run.mode or "-",
-        f"{age(since(run.created_at, now))} ago",
+        _when(run.created_at, now),
         duration(took),
         "removed" if run.removed else "kept",
         run.uid,
     ]
+
+
+def _when(moment: datetime | None, now: datetime) -> str:
+    seconds = since(moment, now)
+    if moment is None or seconds is None or seconds < DAY:
+        return f"{age(seconds)} ago"
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def record_lines(run: RunView) -> list[str]:

@@ -6,7 +6,7 @@ up and listed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from regatta.cli.show.ansi import Paint
 from regatta.cli.show.table import Cell, table
@@ -45,8 +45,8 @@ def _processes(replicas: Sequence[ReplicaUse], paint: Paint) -> list[str]:
             replica.job,
             replica.replica,
             replica.state,
-            "-" if replica.cpus_used is None else f"{100 * replica.cpus_used:.0f}%",
-            size(replica.memory_used),
+            _of(replica.cpus_used, replica.cpus_limit, lambda cpus: f"{100 * cpus:.0f}%"),
+            _of(replica.memory_used, replica.memory_limit, size),
             ",".join(replica.gpu_ids) or "-",
         ]
         for replica in replicas
@@ -110,8 +110,10 @@ def _replicas(replicas: Sequence[ReplicaUse], paint: Paint, *, namespaces: bool)
 
 
 def _used(replica: ReplicaUse) -> list[str]:
-    used = "-" if replica.cpus_used is None else f"{replica.cpus_used:.2f}"
-    return [used, size(replica.memory_used)]
+    return [
+        _of(replica.cpus_used, replica.cpus_limit, lambda cpus: f"{cpus:.2f}"),
+        _of(replica.memory_used, replica.memory_limit, size),
+    ]
 
 
 # Both
@@ -136,6 +138,12 @@ def _summary(title: str, nodes: Sequence[NodeView], cpus_used: str, paint: Paint
         ["replicas", str(sum(n.pods for n in nodes)), str(sum(n.pods_held for n in nodes)), "-"],
     ]
     return table((title, "TOTAL", "HELD", "USED"), rows, paint)
+
+
+def _of(used: float | None, limit: float | None, shown: Callable[[float], str]) -> str:
+    """`51% of 50%`, and without a limit `51%`."""
+    amount = "-" if used is None else shown(used)
+    return amount if limit is None else f"{amount} of {shown(limit)}"
 
 
 def _count(cpus: float) -> str:

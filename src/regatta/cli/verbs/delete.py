@@ -12,7 +12,7 @@ import click
 from regatta.api.errors import RegattaError
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.job_names import for_each, job_argument
-from regatta.cli.options import duration
+from regatta.cli.options import duration_with_unit
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.times import now
@@ -30,9 +30,9 @@ NAMED = 5
 @click.option("--finished", is_flag=True, help="Every finished job and run of the namespace.")
 @click.option(
     "--older-than",
-    type=duration,
+    type=duration_with_unit,
     metavar="TIME",
-    help="With --finished: only what ended longer ago (12h, 7d).",
+    help="With --finished: only what ended longer ago (12h, 7d, 2w).",
 )
 @click.option("-y", "--yes", is_flag=True, help="With --all: live jobs too, without asking.")
 @pass_settings
@@ -92,9 +92,11 @@ def _ask(settings: Settings, yes: bool) -> None:
         raise Stop(
             Exit.CONFLICT,
             what,
-            "Add --yes to end and delete them too; `regatta delete --finished` takes the others.",
+            "Add --yes to end and delete them, and with them every finished job and earlier run; "
+            "`regatta delete --finished` takes only these.",
         )
-    if not click.confirm(f"{what}. Delete every job of namespace {settings.namespace}?"):
+    everything = f"every job of namespace {settings.namespace}, finished ones and earlier runs too"
+    if not click.confirm(f"{what}. Delete {everything}?"):
         raise Stop(Exit.CONFLICT, "nothing was deleted")
 
 

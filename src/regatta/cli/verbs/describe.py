@@ -26,7 +26,8 @@ def command(settings: Settings, name: str | None, uid: str, output: str | None) 
         record = dump({"run": plain(run)}, output) if output else settings.page(record_lines(run))
         print(record)
         return Exit.OK
-    job = engine.get(settings.namespace, run.name if run else str(name), uid)
+    name, uid = (run.name, run.uid) if run else (str(name), "")
+    job = engine.get(settings.namespace, name, uid)
     pods = engine.pods(job.namespace, job.name, uid)
     events = engine.events(job.namespace, job.name, uid=uid)
     if output:

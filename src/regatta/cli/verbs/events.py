@@ -40,7 +40,8 @@ def command(
     namespace = None if all_namespaces else settings.namespace
     engine = settings.engine()
     if uid:
-        name = engine.history(namespace, name, uid=uid)[0].name
+        run = engine.history(namespace, name, uid=uid)[0]
+        name, uid = run.name, run.uid
     elif name is not None:
         _check(engine, namespace, name)
     if follow:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from regatta.api.errors import JobNotFound
 from regatta.api.job import Job
 from regatta.cli.job_names import complete_names, not_here
-from regatta.cli.outcomes import Exit
+from regatta.cli.other_words import KINDS
+from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show import rows
 from regatta.cli.show.output import dump, listing, output_option, plain
@@ -40,10 +42,20 @@ def command(
     and the 100 that ended last (--all: every one).
     """
     listed = Listing(settings, names, all_namespaces, output, None if older else ENDED_SHOWN)
-    if watch:
-        listed.watch()
-    else:
-        listed.show()
+    try:
+        if watch:
+            listed.watch()
+        else:
+            listed.show()
+    except JobNotFound:
+        if names[0] not in KINDS:
+            raise
+        right = " ".join(["regatta get", *names[1:]])
+        raise Stop(
+            Exit.CONFLICT,
+            f"there is no job named {names[0]}, and `regatta get` needs no such word",
+            f"Write `{right}`.",
+        ) from None
     return Exit.OK
 
 

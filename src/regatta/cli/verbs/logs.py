@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import click
 
+from regatta.api.errors import JobNotFound
 from regatta.cli.job_names import job_argument, meant, uid_option
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit, Stop
@@ -62,7 +63,7 @@ def command(
         other = "--previous" if previous else "-f"
         raise click.UsageError(f"--attempt shows one try as it was; leave out {other}, or it")
     run = meant(settings, name, uid, "logs")
-    name = run.name if run else str(name)
+    name, uid = (run.name, run.uid) if run else (str(name), "")
     if role is not None or index is not None:
         _check(settings, name, uid, role, index)
     query = LogQuery(
@@ -76,16 +77,21 @@ def command(
         grep=grep,
     )
     printer = LogPrinter(settings.paint, timestamps=timestamps, terminal=settings.terminal)
-    for update in _stream(settings, name, query, follow):
-        match update:
-            case LogBatch(lines) if lines and output:
-                print("\n".join(map(_as_json, lines)), flush=follow)
-            case LogBatch(lines) if lines:
-                print("\n".join(map(printer.line, lines)), flush=follow)
-            case Remark(text):
-                click.echo(f"-- {text}", err=True)
-            case Gone():
-                break
+    try:
+        for update in _stream(settings, name, query, follow):
+            match update:
+                case LogBatch(lines) if lines and output:
+                    print("\n".join(map(_as_json, lines)), flush=follow)
+                case LogBatch(lines) if lines:
+                    print("\n".join(map(printer.line, lines)), flush=follow)
+                case Remark(text):
+                    click.echo(f"-- {text}", err=True)
+                case Gone():
+                    break
+    except JobNotFound:
+        if not uid:
+            _refuse_a_replica(settings, name)
+        raise
     return Exit.OK
 
 
@@ -96,6 +102,22 @@ def _stream(
     if follow:
         return engine.follow(settings.namespace, name, query, status=False)
     return engine.logs(settings.namespace, name, query)
+
+
+def _refuse_a_replica(settings: Settings, name: str) -> None:
+    """`demo-worker-0`, as the pod is called on a cluster, is told how it is asked for here."""
+    job, role, index = ["", "", *name.rsplit("-", 2)][-3:]
+    try:
+        roles = settings.engine().get(settings.namespace, job).spec.roles() if job else {}
+    except JobNotFound:
+        return
+    if role not in roles or not index.isdecimal():
+        return
+    raise Stop(
+        Exit.CONFLICT,
+        f"there is no job named {name}; it is a replica of job {job}",
+        f"Write `regatta logs {job} --role {role} --index {index}`.",
+    )
 
 
 def _check(settings: Settings, name: str, uid: str, role: str | None, index: int | None) -> None:

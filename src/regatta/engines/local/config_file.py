@@ -16,6 +16,8 @@ from regatta.controller.retention import UNBOUNDED, Retention
 NAME = "config.yaml"
 RETENTION = "retention"
 UNLIMITED = "unlimited"
+#: Bytes of logs that somebody may mean.
+SMALLEST = 1024**2
 #: What else the file may hold, which is for commands.
 OTHERS = ("engine", "context", "kubeconfig", "namespace")
 
@@ -101,7 +103,7 @@ def _is_meant(name: object) -> bool:
 def _age(value: object) -> float:
     if not isinstance(value, str):  # a bare number says nothing of its unit
         raise ValueError
-    return _some(parse_duration(value))
+    return _some(parse_duration(value, with_unit=True))
 
 
 def _count(value: object) -> int:
@@ -113,7 +115,10 @@ def _count(value: object) -> int:
 def _size(value: object) -> int:
     from regatta.api.quantity import parse_memory  # commands that only look start without it
 
-    return int(_some(parse_memory(value)))
+    size = int(parse_memory(value))
+    if size < SMALLEST:  # its unit was forgotten
+        raise ValueError
+    return size
 
 
 def _some(number: float) -> float:
@@ -126,5 +131,5 @@ def _some(number: float) -> float:
 READERS: dict[str, tuple[str, Callable[[object], float | int]]] = {
     "age": ("a time such as 90d or 12h", _age),
     "runs": ("a whole number above 0", _count),
-    "size": ("an amount such as 5Gi", _size),
+    "size": ("an amount of 1Mi or more, such as 5Gi", _size),
 }

@@ -18,6 +18,7 @@ from regatta.controller.retention import (
     EndedTry,
     Retention,
     days,
+    next_look,
     overdue,
     past_tries,
     share_of_past_tries,
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 
 #: After something ended, and while there is more to do.
 SOON, NEXT = 2.0, 0.1
-#: While nothing ends, runs only grow old; and a store that cannot be written is tried again.
+#: A store that cannot be written is tried again.
 LATER = 600.0
 #: Folders that one step measures, and runs that one step removes.
 MEASURED, REMOVED = 100, 100
@@ -53,8 +54,8 @@ class Housekeeping:
         self._tasks: list[Task] = []
         #: Jobs that live, and of which a replica has ended since they were looked at.
         self._tried = {record.uid for record in store.read.unfinished()}
-        #: By the monotonic clock.
-        self.due = clock.monotonic() + SOON
+        #: By the monotonic clock. While nothing ends: when the next run is too old.
+        self.due = self._too_old_at = clock.monotonic() + SOON
 
     def something_ended(self) -> None:
         self.due = min(self.due, self._clock.monotonic() + SOON)
@@ -67,10 +68,11 @@ class Housekeeping:
         """Measure some, or decide, or remove some. The jobs of which something was removed."""
         try:
             more, touched = self._step()
+            self.due = self._clock.monotonic() + NEXT if more else self._too_old_at
         except (DiskFull, sqlite3.Error):
             log.exception("what has ended could not be tidied up; trying again later")
-            more, touched = False, set()
-        self.due = self._clock.monotonic() + (NEXT if more else LATER)
+            touched = set()
+            self.due = self._clock.monotonic() + LATER
         return touched
 
     def _step(self) -> tuple[bool, set[str]]:
@@ -143,7 +145,9 @@ class Housekeeping:
 
     def _decide(self) -> list[Task]:
         bounds = self._bounds
-        found = overdue(self._store.read.measured(), bounds, self._clock.now().wall)
+        runs, now = self._store.read.measured(), self._clock.now().wall
+        self._too_old_at = self._clock.monotonic() + next_look(runs, bounds, now)
+        found = overdue(runs, bounds, now)
         old = f"ended more than {days(bounds.age or 0)} ago (retention.age)"
         many = f"more than {bounds.runs} runs had ended (retention.runs)"
         large = f"those of runs that had ended took more than {readable(bounds.size or 0)} "
@@ -156,7 +160,7 @@ class Housekeeping:
 
     def _write_down(self, done: list[Task]) -> None:
         now = self._clock.now().wall
-        gone: dict[str, list[str]] = {}
+        gone: dict[tuple[bool, str], list[str]] = {}
         with self._store.write(making_room=True) as tx:
             for task in done:
                 run = tx.run(task.uid)
@@ -165,20 +169,26 @@ class Housekeeping:
                 if task.whole:
                     tx.remove_job(task.uid)
                     tx.remove_run(task.uid)
-                    gone.setdefault(task.why, []).append(f"{run.namespace}/{run.name}")
+                    gone.setdefault((True, task.why), []).append(f"{run.namespace}/{run.name}")
                     continue
+                if not run.current:  # its own events are read by few
+                    gone.setdefault((False, task.why), []).append(f"{run.namespace}/{run.name}")
                 why = f"its logs ({readable(run.log_bytes or 0)}) were removed: {task.why}"
                 tx.note_removed(task.uid, why)
                 if run.whole:
                     event = Event(type="Normal", reason="LogsRemoved", message=why)
                     tx.add_event(task.uid, event, now)
-            for why, names in gone.items():
-                tx.add_event(None, _removed(names, why), now)
+            for (whole, why), names in gone.items():
+                tx.add_event(None, _removed(names, why, whole=whole), now)
             tx.trim_events(None)
 
 
-def _removed(names: list[str], why: str) -> Event:
+def _removed(names: list[str], why: str, *, whole: bool) -> Event:
     some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     number = "1 run" if len(names) == 1 else f"{len(names)} runs"
-    message = f"removed {number} with record and logs ({some}): {why}"
-    return Event(type="Normal", reason="RunsRemoved", message=message)
+    if whole:
+        message = f"removed {number} with record and logs ({some}): {why}"
+        return Event(type="Normal", reason="RunsRemoved", message=message)
+    earlier = number.replace("run", "earlier run")
+    message = f"removed the logs of {earlier} ({some}): {why}"
+    return Event(type="Normal", reason="LogsRemoved", message=message)

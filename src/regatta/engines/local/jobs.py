@@ -51,6 +51,7 @@ from regatta.engines.local.store.records import JobRecord, PodRecord, Reservatio
 from regatta.engines.local.store.writes import Transaction
 from regatta.engines.local.submit import prepare
 from regatta.engines.local.views import node_view, pod_view, replica_use
+from regatta.engines.one_run import the_run
 
 
 class LocalJobs:
@@ -125,7 +126,7 @@ class LocalJobs:
         old = tx.job_named(job.namespace, job.name)
         if old is None:
             return ""
-        _write(tx, old.job, replaced(old.job, even_live=replace_live))
+        _write(tx, old.job, replaced(old.job, even_live=replace_live, by=job.uid))
         if old.job.finished:
             # Servers that ran on: under a name that is another job's, nobody could end them.
             for pod in tx.pods(old.uid):
@@ -163,8 +164,8 @@ class LocalJobs:
     ) -> builtins.list[RunView]:
         if not uid:
             return self._store.read.runs(namespace, name, limit)
-        run = self._store.read.run(uid)
-        if run is None or namespace not in (None, run.namespace) or name not in (None, run.name):
+        run = the_run(uid, self._store.read.runs_that_begin(uid), namespace, name)
+        if run is None:
             raise no_such_run(uid, namespace)
         return [run]
 

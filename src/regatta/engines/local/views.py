@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from regatta.api.job import Job, RoleStatus
+from regatta.api.quantity import limits
 from regatta.controller.observe import is_current
 from regatta.engines.base import NodeView, PodView, ReplicaUse
 from regatta.engines.local.children import observe_pod
@@ -63,7 +64,8 @@ def node_view(machine: Machine, ledger: Ledger, use: Usage) -> NodeView:
 
 
 def replica_use(job: Job, pod: PodRecord, use: Usage | None) -> ReplicaUse:
-    asked = need_of(job.spec.roles()[pod.role].template)
+    template = job.spec.roles()[pod.role].template
+    asked, most = need_of(template), limits(template)
     return ReplicaUse(
         namespace=job.namespace,
         job=job.name,
@@ -75,6 +77,8 @@ def replica_use(job: Job, pod: PodRecord, use: Usage | None) -> ReplicaUse:
         gpu_ids=pod.gpus,
         cpus_used=_cpus(use),
         memory_used=use.memory_bytes if use else None,
+        cpus_limit=most.cpu or None,
+        memory_limit=most.memory or None,
     )
 
 

@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from regatta.api.quantity import GPU, Resources, parse_count, parse_cpu, parse_memory, resources
+from regatta.api.quantity import (
+    GPU,
+    Resources,
+    limits,
+    parse_count,
+    parse_cpu,
+    parse_memory,
+    resources,
+)
 from regatta.controller import labels
 from regatta.engines.base import Capacity, NodeView, ReplicaUse
 from regatta.engines.kubernetes.api import models
@@ -44,11 +52,13 @@ class _Pod(msgspec.Struct, frozen=True):
 
     pod: models.Pod
     asks: Resources
+    most: Resources
 
     @classmethod
     def from_json(cls, text: msgspec.Raw | bytes) -> _Pod:
         whole = msgspec.json.decode(text, type=_Spec)
-        return cls(_slim(text), resources({"spec": whole.spec}))
+        template = {"spec": whole.spec}
+        return cls(_slim(text), resources(template), limits(template))
 
 
 class _Measured(msgspec.Struct, frozen=True):
@@ -174,4 +184,6 @@ def _replica_use(found: _Pod, used: Used) -> ReplicaUse:
         gpus=found.asks.gpus,
         cpus_used=cpu,
         memory_used=memory,
+        cpus_limit=found.most.cpu or None,
+        memory_limit=found.most.memory or None,
     )

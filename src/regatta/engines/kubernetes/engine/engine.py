@@ -62,6 +62,7 @@ from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.listing import ended_last
+from regatta.engines.one_run import the_run
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.
@@ -208,13 +209,14 @@ class KubernetesEngine:
         limit: int | None = None,
     ) -> builtins.list[RunView]:
         """The jobs that are there: a cluster keeps no record of others."""
-        jobs = [job for job in await self._list(namespace) if name in (None, job.name)]
+        jobs = await self._list(namespace)
         if not uid:
-            return [run_view(job) for job in reversed(jobs)][:limit]
-        found = [run_view(job) for job in jobs if job.uid == uid]
-        if not found:
+            named = [run_view(job) for job in reversed(jobs) if name in (None, job.name)]
+            return named[:limit]
+        found = the_run(uid, [run_view(job) for job in jobs], namespace, name)
+        if found is None:
             raise no_such_run_here(uid)
-        return found
+        return [found]
 
     @_call
     async def stop(self, namespace: str, name: str) -> Job:

@@ -53,6 +53,12 @@ class RunQueries:
         row = self._row(f"{_SEEN} WHERE r.uid = ?", uid)
         return _run_view(row) if row else None
 
+    def runs_that_begin(self, uid: str) -> list[RunView]:
+        """Whose UID does."""
+        # No character of a UID is behind ~, and a range is found by the index.
+        rows = self._rows(f"{_SEEN} WHERE r.uid >= ? AND r.uid <= ? ORDER BY r.uid", uid, f"{uid}~")
+        return [_run_view(row) for row in rows]
+
     def runs(
         self, namespace: str | None = None, name: str | None = None, limit: int | None = None
     ) -> list[RunView]:
