@@ -22,6 +22,11 @@ def test_other_words_are_refused_with_the_right_form(text: str) -> None:
         parse_duration(text)
 
 
+def test_more_than_any_clock_can_count_is_refused() -> None:
+    with pytest.raises(ValueError, match="'99999999999d' is more than a hundred years; write less"):
+        parse_duration("99999999999d")
+
+
 @pytest.mark.parametrize("text", ["7", " 7", "7.5", "1h7"])
 def test_who_asks_for_a_unit_is_given_no_bare_number(text: str) -> None:
     with pytest.raises(ValueError, match=r"has no unit; write 7(\.5)?d for days"):

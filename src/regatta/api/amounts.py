@@ -9,6 +9,9 @@ _UNITS = {
     "w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0, "ms": 0.001,
 }  # fmt: skip
 
+#: Clocks and calendars have an end, too.
+LONGEST_SECONDS = 100 * 366 * 86400.0
+
 
 def parse_duration(text: str, *, with_unit: bool = False) -> float:
     """Seconds of `90`, `30s`, `5m`, `1h30m`, `2d`, `1w`. Raises ValueError with the right form.
@@ -22,7 +25,10 @@ def parse_duration(text: str, *, with_unit: bool = False) -> float:
     if with_unit and not parts[-1][1]:
         number = parts[-1][0]
         raise ValueError(f"{text!r} has no unit; write {number}d for days, {number}h for hours")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if seconds > LONGEST_SECONDS:
+        raise ValueError(f"{text!r} is more than a hundred years; write less")
+    return seconds
 
 
 def readable(octets: float) -> str:

@@ -92,8 +92,8 @@ class ServerFiles:
             raise
         except (OSError, UnicodeDecodeError) as unusable:
             raise UnusableFile(
-                f"the token in {self.token_file} cannot be read ({_why(unusable)}); make it yours "
-                "again with chown and chmod, or remove it: the next server makes another"
+                f"the token in {self.token_file} cannot be read ({_why(unusable)}); remove it: the "
+                "next server makes another"
             ) from unusable
         if not token:  # it would open the door to everybody
             raise UnusableFile(

@@ -39,10 +39,10 @@ def start_in(folder: Path, role: str, container: dict[str, Any]) -> list[str]:
     here = folder / (container.get("workingDir") or "")
     mounts = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
     brought = any((here / file).is_relative_to(mount) for mount in mounts)
-    if not file or brought or (here / file).is_file():
+    if not file or brought or os.path.isfile(here / file):
         return words
     name = Path(file).name
-    if not os.path.isabs(file) or file not in words or not (here / name).is_file():
+    if not os.path.isabs(file) or file not in words or not os.path.isfile(here / name):
         return []
     at = words.index(file)
     if at > 0:
@@ -70,7 +70,7 @@ def program_of(folder: Path, role: str, args: list[str], image: str) -> list[str
         words = [*entry, *(args or command)]
     elif args and shutil.which(args[0]):
         words = args
-    elif args and (folder / args[0]).is_file():
+    elif args and os.path.isfile(folder / args[0]):
         words = [_interpreter(args[0]), *args]
     else:
         found = command or _of_files(folder, role)
@@ -85,7 +85,7 @@ def folders_of(image: str, folder: Path) -> Iterator[Path]:
         for place in near(folder):
             for spelt in spellings:
                 for found in (place / spelt, place / "examples" / spelt):
-                    if found.is_dir():
+                    if os.path.isdir(found):
                         yield found
 
 
@@ -107,7 +107,7 @@ def paddle_beside(words: list[str], folder: Path) -> Path | None:
     for place in near(folder):
         for environment in sorted((*place.glob(".venv*"), *place.glob("venv*"))):
             python = environment / "bin" / "python"
-            if python.exists() and any(environment.glob("lib/python*/site-packages/paddle")):
+            if os.path.exists(python) and any(environment.glob("lib/python*/site-packages/paddle")):
                 return python
     return None
 
@@ -134,7 +134,7 @@ def _names_of(image: str) -> list[list[str]]:
 def _of_this_machine(words: list[str]) -> list[str]:
     """With the shell's Python in place of one that only the image has."""
     program = Path(words[0])
-    if program.is_absolute() and _PYTHON.match(program.name) and not program.exists():
+    if program.is_absolute() and _PYTHON.match(program.name) and not os.path.exists(program):
         return ["python", *words[1:]]
     return words
 
@@ -143,7 +143,7 @@ def _is_of_image(start: list[str], folder: Path, image: str) -> bool:
     """Whether a Dockerfile that starts these words is plausibly the image's: see `program_of`."""
     if not all(_is_there(word, folder) for word in start):
         return False
-    if any((folder / word).is_file() for word in start) or _module_is_there(start, folder):
+    if any(os.path.isfile(folder / word) for word in start) or _module_is_there(start, folder):
         return True
     named = any(folder.name in spellings for spellings in _names_of(image))
     return named and any(shutil.which(word) or word == "python" for word in start[:1])
@@ -153,7 +153,7 @@ def _module_is_there(start: list[str], folder: Path) -> bool:
     if "-m" not in start[:-1]:
         return False
     first = start[start.index("-m") + 1].partition(".")[0]
-    return (folder / first).is_dir() or (folder / f"{first}.py").is_file()
+    return os.path.isdir(folder / first) or os.path.isfile(folder / f"{first}.py")
 
 
 def _of_dockerfile(folder: Path) -> tuple[list[str], list[str]]:
@@ -201,7 +201,7 @@ def _interpreter(program: str) -> str:
 
 
 def _is_there(word: str, folder: Path) -> bool:
-    return not word.endswith((".py", ".sh")) or (folder / word).is_file()
+    return not word.endswith((".py", ".sh")) or os.path.isfile(folder / word)
 
 
 def _wants_paddle(words: list[str], folder: Path) -> bool:
@@ -215,7 +215,7 @@ def _wants_paddle(words: list[str], folder: Path) -> bool:
     script = folder / command.script
     if not command.script:
         return any("paddle" in word for word in words[1:])
-    return script.is_file() and b"paddle" in script.read_bytes()
+    return os.path.isfile(script) and b"paddle" in script.read_bytes()
 
 
 def _has_paddle() -> bool:

@@ -105,6 +105,17 @@ def test_a_program_that_cannot_be_started_is_told_why(tmp_path: Path) -> None:
         assert sentence in refusal(a_run(program, cwd=tmp_path))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["x" * 300], ["./" + "x" * 300], ["python3", "x" * 300 + ".py"], ["/" + "x/" * 3000 + "x"]],
+    ids=["a command", "a path", "a script", "a long path"],
+)
+def test_a_word_longer_than_any_files_name_is_told_as_one_that_is_nowhere(
+    words: list[str],
+) -> None:
+    assert " is not " in refusal(a_run(*words))
+
+
 def test_a_command_that_is_all_one_word_is_told_as_words() -> None:
     message = refusal(a_run("sh t.sh", "--lr", "1"))
     assert 'the command \'sh t.sh\' is one word. Write ["sh", "t.sh", "--lr", "1"].' in message

@@ -150,14 +150,18 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
     lies = command.script or command.program
     if "/" in lies or command.script:
         place = Path(process.cwd)
-        if not os.path.isabs(lies) and not place.is_dir() and not _under_a_mount(place, process):
+        if (
+            not os.path.isabs(lies)
+            and not os.path.isdir(place)
+            and not _under_a_mount(place, process)
+        ):
             return []  # that the folder is not there is told already
     if beside := _named_without_interpreter(command, process):
         return [Problem(role, beside)]
     if not _find_program(command.program, process):
         return [Problem(role, f"the command {command.program!r} {_why_not(command, process)}")]
     script = Path(process.cwd, command.script)
-    if not command.script or _under_a_mount(script, process) or script.exists():
+    if not command.script or _under_a_mount(script, process) or os.path.exists(script):
         return []
     if os.path.isabs(command.script):
         return [
@@ -211,12 +215,14 @@ def _as_words(command: Command, process: Process) -> str:
 
 def _why_not(command: Command, process: Process) -> str:
     """What keeps a program from being started, and what to do about it."""
-    if not Path(process.cwd, command.program).exists() and (words := _as_words(command, process)):
+    if not os.path.exists(Path(process.cwd, command.program)) and (
+        words := _as_words(command, process)
+    ):
         return f"is one word. Write {words}."
     if "/" not in command.program:
         path = process.env.get("PATH", os.defpath)
         beside = Path(process.cwd, command.program)
-        if beside.is_file():
+        if os.path.isfile(beside):
             return (
                 f"is not on the job's PATH ({path}), but in {process.cwd}: write "
                 f"{'./' + command.program!r}"
@@ -226,9 +232,9 @@ def _why_not(command: Command, process: Process) -> str:
             "which it works."
         )
     program = Path(process.cwd, command.program)
-    if program.is_dir():
+    if os.path.isdir(program):
         return "is a folder. Name the program in it."
-    if program.exists():
+    if os.path.exists(program):
         return f"is not executable: chmod +x {shlex.quote(str(program))}"
     if os.path.isabs(command.program):
         where = ", in the file or behind --python" if command.interpreter else ""
@@ -310,7 +316,7 @@ def _find_program(program: str, process: Process) -> bool:
     if "/" not in program:
         return shutil.which(program, path=process.env.get("PATH", os.defpath)) is not None
     path = Path(process.cwd, program)
-    return _under_a_mount(path, process) or (path.is_file() and os.access(path, os.X_OK))
+    return _under_a_mount(path, process) or (os.path.isfile(path) and os.access(path, os.X_OK))
 
 
 def _under_a_mount(path: Path, process: Process) -> bool:
