@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regatta.api.job import Phase
+from regatta.controller.labels import REPLACED_BY
 from regatta.engines.base import LogQuery
 from regatta.engines.blocking import Blocking
 from tests.engines.local.jobs import (
@@ -87,3 +88,13 @@ def test_a_replacement_starts_only_after_the_replaced_job_is_over_even_if_the_se
     status = engine.get("default", "same", old.uid).status
     assert status.phase is Phase.ABORTED
     assert status.message == f"replaced by the run with the UID {new.uid}"
+
+
+def test_a_file_that_was_copied_from_a_replaced_job_is_nobodys_replacement(
+    engine: Blocking,
+) -> None:
+    job = a_job("copied", "exec sleep 600")
+    job["metadata"]["annotations"] = {REPLACED_BY: "somebody", "mine": "yes"}
+    assert submit(engine, job).metadata.annotations == {"mine": "yes"}
+    engine.stop("default", "copied")
+    assert wait_for(engine, "copied", Phase.ABORTED).status.message == "stopped by its user"

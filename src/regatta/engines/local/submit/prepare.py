@@ -20,6 +20,7 @@ from regatta.api.quantity import GPU
 from regatta.api.source.companions import Companions
 from regatta.api.source.limits import check_plain
 from regatta.api.source.paths import within
+from regatta.controller.labels import REPLACED_BY
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
@@ -227,8 +228,11 @@ def _drop_gpus(resources: dict[str, Any] | None) -> None:
 
 
 def _fresh(job: Job, now: Instant) -> Job:
+    """A file that was copied from a job that was replaced says so, and nobody replaced this one."""
+    notes = {key: said for key, said in job.metadata.annotations.items() if key != REPLACED_BY}
     metadata = replace(
         job.metadata,
+        annotations=notes,
         uid=str(uuid.uuid4()),
         generation=1,
         creation_timestamp=now.wall,
