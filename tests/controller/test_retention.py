@@ -11,10 +11,12 @@ from msgspec.structs import replace
 
 from regatta.controller.retention import (
     DAY,
+    UNBOUNDED,
     EndedRun,
     EndedTry,
     Overdue,
     Retention,
+    days,
     in_words,
     next_look,
     overdue,
@@ -202,6 +204,41 @@ def test_when_to_look_again(case: tuple[list[EndedRun], float | None, float]) ->
 )
 def test_bounds_are_told_in_words(bounds: Retention, words: str) -> None:
     assert in_words(bounds) == words
+
+
+def test_without_bounds_nothing_goes_and_those_that_hold_by_default_are_known() -> None:
+    assert UNBOUNDED == ANYTHING
+    assert Retention() == Retention(age=7_776_000.0, runs=2000, size=5_368_709_120)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (2 * DAY, "2 days"),
+        (DAY, "1 day"),
+        (5400, "1.5 hours"),
+        (3600, "1 hour"),
+        (90, "1.5 minutes"),
+        (60, "1 minute"),
+        (59, "59 seconds"),
+        (1, "1 second"),
+        (0.5, "0.5 seconds"),
+    ],
+)
+def test_a_time_is_told_in_the_largest_unit_that_it_fills(seconds: float, words: str) -> None:
+    assert days(seconds) == words
+
+
+def test_an_end_up_to_an_hour_ahead_is_a_clocks_doing_and_one_beyond_that_is_long_past() -> None:
+    bounds = replace(ANYTHING, runs=1)
+    for seconds, goes in ((3600.0, "just"), (3600.5, "ahead")):
+        ahead = EndedRun("ahead", NOW + timedelta(seconds=seconds), 10)
+        just = EndedRun("just", NOW, 10)
+        assert overdue([ahead, just], bounds, NOW).too_many == [goes]
+
+
+def test_one_that_is_just_too_old_in_no_time_is_looked_at_soon() -> None:
+    assert next_look([ended("a", 2)], replace(ANYTHING, age=2 * DAY), NOW) < 60
 
 
 TRIES = [EndedTry(f"{name}{n}", name, 10) for n in range(4) for name in ("a", "b")]

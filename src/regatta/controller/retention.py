@@ -87,7 +87,7 @@ def overdue(runs: Iterable[EndedRun], bounds: Retention, now: datetime) -> Overd
         runs, key=lambda run: (run.ended_at <= latest, run.ended_at, run.uid), reverse=True
     )
     young = [run for run in newest if not _is_too_old(run, bounds, now)]
-    kept = young if bounds.runs is None else young[: bounds.runs]
+    kept = young[: bounds.runs]  # all of them, where there is no bound
     return Overdue(
         too_old=_oldest_first([run for run in newest if _is_too_old(run, bounds, now)]),
         too_many=_oldest_first(young[len(kept) :]),
