@@ -14,6 +14,7 @@ from regatta.controller.changes import (
     deleted,
     no_job_but_runs,
     no_such_job,
+    no_such_run,
     replaced,
     scaled,
     stopped,
@@ -210,6 +211,10 @@ def test_a_name_is_given_up_by_a_finished_job_and_by_a_live_one_only_if_asked() 
 
 def test_a_live_job_that_is_replaced_knows_by_whom_but_not_one_that_its_user_ended() -> None:
     assert replaced(job_in(), even_live=True, by="u2").metadata.annotations == {REPLACED_BY: "u2"}
+    assert replaced(job_in(), even_live=True).metadata.annotations == {}
+    noted = replace(job_in().metadata, annotations={"mine": "yes"})
+    told = replaced(replace(job_in(), metadata=noted), even_live=True, by="u2").metadata.annotations
+    assert told == {"mine": "yes", REPLACED_BY: "u2"}
     ending = stopped(job_in())
     assert replaced(ending, even_live=True, by="u2") is ending
 
@@ -218,6 +223,11 @@ def test_a_job_that_is_not_there_is_named_with_what_lists_all() -> None:
     assert "no job named mnist in namespace team. `regatta get -A`" in str(
         no_such_job("team", "mnist")
     )
+
+
+def test_a_run_that_is_not_there_is_told_with_where_it_was_looked_for() -> None:
+    assert "UID u1 in any namespace. `regatta history -A`" in str(no_such_run("u1", None))
+    assert "UID u1 in namespace team." in str(no_such_run("u1", "team"))
 
 
 def test_a_job_that_is_no_more_is_named_with_what_lists_its_runs() -> None:

@@ -279,6 +279,18 @@ WORDS: dict[str, tuple[Failure, str]] = {
         said(exit_code=137, reason="OOMKilled", message="step 3"),
         "p exited with code 137 (signal 9), OOMKilled",
     ),
+    "memory, told behind many lines": (
+        said(
+            exit_code=137,
+            reason="OOMKilled",
+            message="step 3\nkilled for memory: not this\nkilled for memory: but this",
+        ),
+        "p exited with code 137 (signal 9), OOMKilled: but this",
+    ),
+    "another reason of a program that says so": (
+        said(exit_code=137, reason="Evicted", message="killed for memory: said the program"),
+        "p exited with code 137 (signal 9), Evicted",
+    ),
     "a program that only says so": (
         said(exit_code=1, reason="Error", message="killed for memory: said the program"),
         "p exited with code 1",

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from regatta.api.job import CleanPodPolicy, Completion, Intranet, JobStatus, Phase, RoleStatus
+from regatta.controller.changes import replaced
 from regatta.controller.plan import ChildRef, Event
 from regatta.controller.world import Pod, PodPhase
 from tests.controller.builders import Scene, a_job, a_scene, at
@@ -112,7 +113,18 @@ def test_nothing_runs_or_failed_of_a_job_that_was_stopped() -> None:
     scene.tick()
 
     assert scene.job.status.phase is Phase.ABORTED
+    assert scene.job.status.message == "stopped by its user"
     assert counts(scene) == {"worker": ("0/2", 0, 0, 0)}
+
+
+def test_a_job_whose_place_another_took_says_whose() -> None:
+    scene = a_scene(a_job().with_workers(2)).run()
+
+    scene.job = replaced(scene.job, even_live=True, by="u2")
+    scene.tick()
+    scene.tick()
+
+    assert scene.job.status.message == "replaced by the run with the UID u2"
 
 
 def test_servers_that_go_with_a_completed_job_do_not_count_as_running() -> None:

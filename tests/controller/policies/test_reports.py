@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from regatta.api.job import Progress
+from regatta.api.job import JobStatus, Progress
+from regatta.controller.plan import Event, Plan
+from regatta.controller.policies.reports import tell_of_no_numbers
 from tests.controller.builders import Scene, a_job, a_scene, at
 
 
@@ -30,10 +32,22 @@ def test_each_is_told_once_whatever_else_comes() -> None:
         "in a report of progress, lr was nan, which is no number; it is left out"
     )
     assert scene.job.status.progress is not None
-    assert scene.job.status.progress.not_numbers == {"loss": "nan", "phase": "'a'", "lr": "nan"}
+    known = {"loss": "nan", "phase": "'a'", "lr": "nan"}
+    assert scene.job.status.progress.not_numbers == known
+    assert reported(scene, 5, loss="inf") == []
+    assert scene.job.status.progress.not_numbers == known, "as it was told"
 
 
 def test_a_program_that_makes_up_names_is_told_of_so_often_and_no_more() -> None:
     scene = a_scene(a_job().with_workers(1)).run()
-    assert reported(scene, 1, **{f"m{n}": "nan" for n in range(100)})
+    [told] = reported(scene, 1, **{f"m{n}": "nan" for n in range(100)})
+    assert told.count(" was nan") == 32
     assert reported(scene, 2, other="nan") == []
+
+
+def test_it_is_a_warning_and_hides_no_other_event() -> None:
+    odd = Progress(step=1, at=at(1).wall, not_numbers={"loss": "nan"})
+    other = Event(type="Normal", reason="Running", message="")
+    plan = Plan(status=JobStatus(progress=odd), events=(other,))
+    said, told = tell_of_no_numbers(plan, JobStatus()).events
+    assert (said, told.type) == (other, "Warning")
