@@ -63,6 +63,21 @@ def test_a_thousand_mistakes_are_cut_to_a_readable_number() -> None:
     assert found[-1].message == "and 900 more problems like these"
 
 
+LONGEST = 128 * 1024 - 1  # as Linux has it: execve(2), "Limits on size of arguments"
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_what_no_program_can_be_given_is_refused_and_a_byte_less_is_not(over: int) -> None:
+    job = a_job()
+    word = "ü" * ((LONGEST - 3) // 2) + "x" + "x" * over  # bytes count, not letters
+    job.container()["env"] = [{"name": "A", "value": word}]
+    job.container()["args"] = ["ok", f"{word}A="]
+    found = problems_of(job.text())
+    places = [problem.path.rpartition("containers[0].")[2] for problem in found]
+    assert places == ["env[0].value", "args[1]"] * over
+    assert all("131,072 bytes long" in problem.message for problem in found)
+
+
 def test_a_value_that_is_shown_is_cut() -> None:
     [problem] = problems_of(a_job().spec(intranet="x" * 10_000).text())
     assert len(str(problem)) < 300

@@ -6,18 +6,9 @@ import pytest
 
 from regatta.api.errors import PatternTooSlow, Unanswered
 from regatta.api.job import Job
-from regatta.engines.base import (
-    EventView,
-    Gone,
-    LogBatch,
-    LogQuery,
-    Lost,
-    Remark,
-    Shell,
-    Submission,
-    Synced,
-)
+from regatta.engines.base import Gone, LogBatch, LogQuery, Lost, Remark, Shell, Submission, Synced
 from regatta.engines.blocking import Blocking
+from regatta.engines.views import EventView
 from tests.client.scripted import (
     END,
     SYNCED,

@@ -163,10 +163,13 @@ def test_pods_events_and_machine_have_their_views(client: Blocking) -> None:
     assert client.capacity().nodes[0].cpus > 0
 
 
-def test_scaling_below_zero_is_refused_before_the_engine_hears_of_it(regatta: Regatta) -> None:
+@pytest.mark.parametrize("replicas", [-1, True, "2", 2.0])
+def test_scaling_to_what_is_no_count_is_refused_before_the_engine_hears_of_it(
+    regatta: Regatta, replicas: object
+) -> None:
     path = "/namespaces/default/jobs/any/scale"
 
-    assert refusal(regatta, "POST", path, {"replicas": -1}).code == "BadRequest"
+    assert refusal(regatta, "POST", path, {"replicas": replicas}).code == "BadRequest"
 
 
 def test_the_server_describes_itself(regatta: Regatta) -> None:

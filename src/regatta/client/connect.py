@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from regatta.client.blocking_channel import BlockingChannel
 from regatta.client.engine import ServerEngine
 from regatta.client.whereabouts import Named, ThisMachine, Whereabouts
-from regatta.engines.base import Traits
 from regatta.engines.blocking import Blocking, Inline
+from regatta.engines.views import Traits
 
 if TYPE_CHECKING:
     from regatta.daemon.about import ServerInfo

@@ -15,22 +15,16 @@ from regatta.api.job import Job
 from regatta.client.channel import API, Channel, Query, read
 from regatta.engines.base import (
     Accepted,
-    Capacity,
-    EventView,
     JobUpdate,
     LogQuery,
     LogUpdate,
     Lost,
-    PodView,
     Preview,
-    Removal,
-    RunView,
     Shell,
-    Storage,
     Submission,
-    Traits,
     WatchUpdate,
 )
+from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
 
 #: A submission that arrived before is answered at once.
 SECOND_TRY_SECONDS = 30.0

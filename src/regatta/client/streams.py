@@ -13,7 +13,6 @@ from regatta.client.event_stream import ServerEvent
 from regatta.client.resume import resuming
 from regatta.client.watch_memory import WatchMemory
 from regatta.engines.base import (
-    EventView,
     Gone,
     JobUpdate,
     LogBatch,
@@ -26,6 +25,7 @@ from regatta.engines.base import (
     WatchUpdate,
 )
 from regatta.engines.logs.positions import decode_position, encode_position
+from regatta.engines.views import EventView
 
 
 class _Why(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from regatta.engines.base import Traits
+from regatta.engines.views import Traits
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -15,23 +15,17 @@ from typing import Any, Protocol, TypeVar
 from regatta.api.job import Job
 from regatta.engines.base import (
     Accepted,
-    Capacity,
     Engine,
-    EventView,
     JobUpdate,
     LogQuery,
     LogUpdate,
     Lost,
-    PodView,
     Preview,
-    Removal,
-    RunView,
     Shell,
-    Storage,
     Submission,
-    Traits,
     WatchUpdate,
 )
+from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
 
 T = TypeVar("T")
 

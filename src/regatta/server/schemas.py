@@ -11,16 +11,8 @@ from starlette.responses import Response
 
 from regatta.api.job import Job
 from regatta.daemon.about import ServerInfo
-from regatta.engines.base import (
-    Accepted,
-    Capacity,
-    EventView,
-    PodView,
-    Preview,
-    Removal,
-    RunView,
-    Storage,
-)
+from regatta.engines.base import Accepted, Preview
+from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage
 from regatta.server.responses import Refusal
 
 Schema = dict[str, Any]

@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
+from regatta.cli.outcomes import Stop
 from regatta.cli.settings import Settings
 from regatta.cli.submit.command_line import read_options, submission_options
-from regatta.engines.base import Shell, Submission, Traits
+from regatta.engines.base import Shell, Submission
+from regatta.engines.views import Traits
 
 
 class Engine:
@@ -35,6 +37,20 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "job.yaml").write_text("kind: PaddleJob\n")
     return "jobs/job.yaml"
+
+
+def test_a_file_that_cannot_be_read_is_told_before_any_server_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[Settings] = []
+    command = click.command()(submission_options(lambda **options: options))
+    monkeypatch.setattr(Settings, "engine", asked.append)
+    options = command.main([str(tmp_path / "job.yaml")], standalone_mode=False)
+
+    with pytest.raises(Stop, match="cannot be read: No such file"):
+        read_options(Settings(), options)
+
+    assert asked == []
 
 
 def test_a_submission_says_what_and_nothing_of_where(

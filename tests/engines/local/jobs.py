@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from regatta.api.job import Job, Phase
-from regatta.engines.base import LogBatch, PodView, Remark, Shell, Submission
+from regatta.engines.base import LogBatch, Remark, Shell, Submission
 from regatta.engines.blocking import Blocking
+from regatta.engines.views import PodView
 
 T = TypeVar("T")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from regatta.api.job import Job, Phase
-from regatta.engines.base import DISK_FULL
 from regatta.engines.blocking import Blocking
 from regatta.engines.local import loop
 from regatta.engines.local.replicas import keeper, runtime
+from regatta.engines.views import DISK_FULL
 from tests.engines.local.jobs import a_job, eventually, submit, wait_for, wait_until_quiet
 
 

@@ -121,7 +121,7 @@ def test_a_job_made_again_at_once_is_not_the_old_one(jobs: Jobs) -> None:
         assert second["metadata"]["uid"] != first["metadata"]["uid"]
         status = jobs.wait_for_phase("job", "Running")
         now = jobs.pods("job")
-        assert len(now) == 3
+        assert len(now) == 3, (round_number, jobs.get("job"), jobs.events("job"))
         assert not {pod["metadata"]["uid"] for pod in now.values()} & old
         owners = {pod["metadata"]["ownerReferences"][0]["uid"] for pod in now.values()}
         assert owners == {second["metadata"]["uid"]}

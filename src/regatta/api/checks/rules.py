@@ -13,16 +13,15 @@ from regatta.api import quantity
 from regatta.api.checks import names
 from regatta.api.checks.schema import JobDraft, MetadataDraft, RoleDraft, SpecDraft
 from regatta.api.checks.suggestions import shown
-from regatta.api.checks.template_rules import check_labels
+from regatta.api.checks.template_rules import MAX_STRING, check_labels
 from regatta.api.defaults import NAMESPACE, gloo_of, intranet_of, mode_of, scope_of
 from regatta.api.job import Intranet, Mode, RestartScope
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.api.source.paths import join
 
-#: One environment string of Linux holds 128 KiB, and every replica's is a list of all of them.
+#: What one variable holds (`MAX_STRING`), which is a list of all of them.
 MAX_REPLICAS = 6_000
-MAX_STRING = 128 * 1024
 MAX_TASKS = 32
 PORTS_PER_REPLICA = 20
 #: Why a template cannot ask for the host network by itself.

@@ -6,6 +6,7 @@ no API server to ask. Every function tolerates a template of the wrong shape: th
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Generator, Iterator
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,10 @@ from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown,
 from regatta.api.problems import Problem
 from regatta.api.source.paths import join
 
+#: With its end, which is a byte, so much may a variable or an argument take on Linux.
+MAX_STRING = 128 * 1024
+#: A replica that is asked to end may write down what it has learnt; it does not train on.
+LONGEST_GRACE = 7 * 24 * 3600
 #: Fields with a fixed set of words, by their last step. The CRD has them as enums.
 POD_WORDS = {
     "restartPolicy": ("Always", "OnFailure", "Never"),
@@ -41,6 +46,7 @@ def check_meaning(template: dict[str, Any], path: str) -> Iterator[Problem]:
             f"{found or 'missing; '}a pod needs at least one container, with a name and a command",
         )
     yield from _check_words(pod, POD_WORDS, place)
+    yield from _check_grace(pod.get("terminationGracePeriodSeconds"), place)
     volumes = yield from _check_volumes(pod, place)
     seen: dict[str, str] = {}
     for key in ("initContainers", "containers"):
@@ -48,6 +54,15 @@ def check_meaning(template: dict[str, Any], path: str) -> Iterator[Problem]:
             yield from _check_name(container, at, "container", seen)
             yield from _check_container(container, at, volumes)
     yield from _check_resources(_map(pod.get("resources")), join(place, "resources"))
+
+
+def _check_grace(seconds: object, path: str) -> Iterator[Problem]:
+    if type(seconds) is int and not 0 <= seconds <= LONGEST_GRACE:
+        yield Problem(
+            join(path, "terminationGracePeriodSeconds"),
+            f"found {seconds}; write how many seconds a replica has to end by itself, from 0 to "
+            f"{LONGEST_GRACE:,} (a week)",
+        )
 
 
 def _containers_as_spelt(pod: dict[str, Any]) -> str:
@@ -89,12 +104,26 @@ def _check_container(
             yield Problem(join(at, "name"), message)
         if variable.get("value") and variable.get("valueFrom"):
             yield Problem(at, "it has both value and valueFrom; keep one")
+        yield from _check_length(f"{name}={variable.get('value') or ''}", join(at, "value"))
+    for key in ("command", "args"):
+        words = container.get(key)
+        for i, word in enumerate(words if isinstance(words, list) else ()):
+            yield from _check_length(word, f"{join(path, key)}[{i}]")
     for port, at in _items(container, "ports", path):
         number = port.get("containerPort")
         if type(number) is int and not 0 < number < 65536:
             yield Problem(join(at, "containerPort"), f"found {number}; ports go from 1 to 65535")
     yield from _check_mounts(container, path, volumes)
     yield from _check_resources(_map(container.get("resources")), join(path, "resources"))
+
+
+def _check_length(word: object, path: str) -> Iterator[Problem]:
+    if isinstance(word, str) and (size := len(word.encode(errors="surrogatepass"))) >= MAX_STRING:
+        yield Problem(
+            path,
+            f"it is {size:,} bytes long, and Linux gives a program no variable or argument of more "
+            f"than {MAX_STRING - 1:,}; write it to a file, and name the file here",
+        )
 
 
 def _check_mounts(
@@ -119,6 +148,12 @@ def _check_mounts(
         if not target.startswith("/"):
             yield Problem(
                 join(at, "mountPath"), f"found {shown(target)}; write a path that starts with /"
+            )
+        elif not posixpath.normpath(target).strip("/"):
+            yield Problem(
+                join(at, "mountPath"),
+                f"found {shown(target)}: nothing of the system would be left to run; name a folder "
+                "in it, such as /data",
             )
         if target in taken:
             yield Problem(

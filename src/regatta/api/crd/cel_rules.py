@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from regatta.api.checks.names import LONGEST
-from regatta.api.checks.rules import MAX_REPLICAS, MAX_STRING, ON_ONE_PORT, PORTS_PER_REPLICA
+from regatta.api.checks.rules import MAX_REPLICAS, ON_ONE_PORT, PORTS_PER_REPLICA
+from regatta.api.checks.template_rules import MAX_STRING
 from regatta.api.crd.structural import Schema
 from regatta.api.job import Intranet, Mode
 

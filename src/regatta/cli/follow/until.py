@@ -11,7 +11,8 @@ from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
 from regatta.cli.show.rows import handle, trouble
-from regatta.engines.base import NOT_REMOVED, Gone, Synced
+from regatta.engines.base import Gone, Synced
+from regatta.engines.views import NOT_REMOVED
 
 #: State → phases in which it is reached. A job that completed has also been running.
 STATES: dict[str, frozenset[Phase]] = {

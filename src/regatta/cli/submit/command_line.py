@@ -69,13 +69,17 @@ def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Callable[..
 
 def read_options(settings: Settings, options: Mapping[str, Any]) -> tuple[Submission, Shell | None]:
     """What the parsed options above ask for."""
-    takes_shell = settings.engine().traits().takes_shell
+
+    def takes_shell() -> bool:
+        return settings.engine().traits().takes_shell
+
     return read_job_options(settings, options["file"], options, takes_shell)
 
 
 def read_job_options(
-    settings: Settings, file: str, options: Mapping[str, Any], takes_shell: bool
+    settings: Settings, file: str, options: Mapping[str, Any], takes_shell: Callable[[], bool]
 ) -> tuple[Submission, Shell | None]:
+    """Whether the engine takes a shell is asked last: what cannot be read needs no server."""
     text, source, folder = read_job_file(file)
     env: dict[str, str] = {}
     for file in options["env_file"]:
@@ -94,7 +98,7 @@ def read_job_options(
         # Should its answer be lost, it can be sent again and is still one.
         key=os.urandom(16).hex(),
     )
-    return submission, _shell(options, folder, takes_shell)
+    return submission, _shell(options, folder, takes_shell())
 
 
 def _shell(options: Mapping[str, Any], folder: str, taken: bool) -> Shell | None:

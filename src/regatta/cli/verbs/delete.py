@@ -189,7 +189,8 @@ def _wait_until_gone(settings: Settings, uids: dict[str, str]) -> Waited:
     """For a minute at most. By name, the uid of the job that is meant."""
     from regatta.api.job import Job
     from regatta.cli.show.rows import trouble
-    from regatta.engines.base import NOT_REMOVED, Gone, Synced
+    from regatta.engines.base import Gone, Synced
+    from regatta.engines.views import NOT_REMOVED
 
     waited = dict(uids)
     stuck: dict[str, str] = {}

@@ -13,8 +13,8 @@ from regatta.cli.show.ansi import Painted
 from regatta.cli.show.output import dump, listing, output_option, plain
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import age, since
-from regatta.engines.base import EventView
 from regatta.engines.blocking import Blocking
+from regatta.engines.views import EventView
 
 HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -76,7 +77,8 @@ def _check(
     submission: Submission | None = None
     shell: Shell | None = None
     try:
-        submission, shell = read_job_options(settings, file, options, _takes_shell(settings))
+        taken = partial(_takes_shell, settings)
+        submission, shell = read_job_options(settings, file, options, taken)
         job, warnings = _asked(settings, submission, shell)
     except Stop as unread:  # the other files have results all the same
         return Result(False, [Problem("", f"{unread.message}. {unread.hint}")])

@@ -21,22 +21,15 @@ from regatta.api.job import Job
 from regatta.controller.retention import Retention, in_words
 from regatta.engines.base import (
     Accepted,
-    Capacity,
-    EventView,
     Gone,
     JobUpdate,
     LogBatch,
     LogQuery,
     LogUpdate,
-    PodView,
     Preview,
-    Removal,
-    RunView,
     Shell,
-    Storage,
     Submission,
     Synced,
-    Traits,
     WatchUpdate,
 )
 from regatta.engines.local import config_file
@@ -53,6 +46,7 @@ from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.stock import Stock
 from regatta.engines.local.store.database import Store
 from regatta.engines.logs.searches import search
+from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from regatta.api.errors import DiskFull
 from regatta.controller.plan import Event
-from regatta.engines.base import NOT_REMOVED
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.notices import Notices
@@ -25,6 +24,7 @@ from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.replicas.volumes import remove_scratch
 from regatta.engines.local.store.database import Store
+from regatta.engines.views import NOT_REMOVED
 
 log = logging.getLogger(__name__)
 

@@ -62,4 +62,4 @@ class SubmissionBody(Body):
 
 class ScaleBody(Body):
     role: str = "worker"
-    replicas: int = Field(ge=0)
+    replicas: int = Field(ge=0, strict=True)

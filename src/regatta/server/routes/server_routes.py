@@ -10,7 +10,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from regatta.daemon.about import ServerInfo
-from regatta.engines.base import Capacity, Engine, Storage
+from regatta.engines.base import Engine
+from regatta.engines.views import Capacity, Storage
 from regatta.server.responses import answer
 from regatta.server.schemas import NOTHING, answers, of
 

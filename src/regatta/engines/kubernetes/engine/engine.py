@@ -19,20 +19,13 @@ from regatta.controller.changes import no_such_job
 from regatta.controller.plan import Instant
 from regatta.engines.base import (
     Accepted,
-    Capacity,
-    EventView,
     JobUpdate,
     LogQuery,
     LogUpdate,
     Lost,
-    PodView,
     Preview,
-    Removal,
-    RunView,
     Shell,
-    Storage,
     Submission,
-    Traits,
     WatchUpdate,
 )
 from regatta.engines.blocking import Blocking, in_loop_thread
@@ -63,6 +56,7 @@ from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.listing import ended_last
 from regatta.engines.one_run import the_run
+from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.
