@@ -8,7 +8,7 @@ from regatta.api.errors import PatternTooSlow, Unanswered
 from regatta.api.job import Job
 from regatta.engines.base import Gone, LogBatch, LogQuery, Lost, Remark, Shell, Submission, Synced
 from regatta.engines.blocking import Blocking
-from regatta.engines.views import EventView
+from regatta.engines.inventory import EventView
 from tests.client.scripted import (
     END,
     SYNCED,

@@ -10,7 +10,7 @@ import pytest
 from regatta.api.errors import JobNotFound
 from regatta.api.job import Phase
 from regatta.engines.base import LogQuery
-from regatta.engines.views import Removal
+from regatta.engines.inventory import Removal
 from tests.conformance.stages import Stage
 
 SUSPENDED = {"suspend": True}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from regatta.api.errors import JobNotFound
+from regatta.engines.inventory import RunView
 from regatta.engines.one_run import the_run
-from regatta.engines.views import RunView
 
 
 def a_run(uid: str, name: str = "quick", namespace: str = "default") -> RunView:

@@ -11,7 +11,7 @@ from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from regatta.engines.views import RunView
+    from regatta.engines.inventory import RunView
 
 #: Finished jobs whose names complete: the ones that ended last.
 MOST_COMPLETED = 100

@@ -8,7 +8,7 @@ from regatta.client.blocking_channel import BlockingChannel
 from regatta.client.engine import ServerEngine
 from regatta.client.whereabouts import Named, ThisMachine, Whereabouts
 from regatta.engines.blocking import Blocking, Inline
-from regatta.engines.views import Traits
+from regatta.engines.inventory import Traits
 
 if TYPE_CHECKING:
     from regatta.daemon.about import ServerInfo

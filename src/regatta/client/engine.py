@@ -24,7 +24,15 @@ from regatta.engines.base import (
     Submission,
     WatchUpdate,
 )
-from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
+from regatta.engines.inventory import (
+    Capacity,
+    EventView,
+    PodView,
+    Removal,
+    RunView,
+    Storage,
+    Traits,
+)
 
 #: A submission that arrived before is answered at once.
 SECOND_TRY_SECONDS = 30.0

@@ -24,8 +24,8 @@ from regatta.engines.base import (
     Synced,
     WatchUpdate,
 )
+from regatta.engines.inventory import EventView
 from regatta.engines.logs.positions import decode_position, encode_position
-from regatta.engines.views import EventView
 
 
 class _Why(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from regatta.engines.views import Traits
+from regatta.engines.inventory import Traits
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

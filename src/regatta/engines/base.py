@@ -3,7 +3,7 @@
 A door (the command, a server's routes, a program) speaks to an `Engine` and does not know who
 answers: the processes of this machine, a Kubernetes cluster, or a Regatta server over HTTP. All
 that crosses is here: what is asked, what is answered and what streams carry; what is shown of jobs,
-replicas and machines is in `engines/views.py`. Refusals are those of `regatta.api.errors`.
+replicas and machines is in `engines/inventory.py`. Refusals are those of `regatta.api.errors`.
 `engines/blocking.py` is the same for callers that block.
 """
 
@@ -18,7 +18,15 @@ import msgspec
 
 from regatta.api.job import Job
 from regatta.api.problems import Problem
-from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
+from regatta.engines.inventory import (
+    Capacity,
+    EventView,
+    PodView,
+    Removal,
+    RunView,
+    Storage,
+    Traits,
+)
 
 # Handing a job in
 

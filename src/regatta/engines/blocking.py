@@ -25,7 +25,15 @@ from regatta.engines.base import (
     Submission,
     WatchUpdate,
 )
-from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
+from regatta.engines.inventory import (
+    Capacity,
+    EventView,
+    PodView,
+    Removal,
+    RunView,
+    Storage,
+    Traits,
+)
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regatta.api.errors import JobNotFound
-from regatta.engines.views import RunView
+from regatta.engines.inventory import RunView
 
 #: Characters of a UID that stand for all of it, where no other begins so.
 SHORTEST = 8

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from regatta.api.job import Job
 from regatta.daemon.about import ServerInfo
 from regatta.engines.base import Accepted, Preview
-from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage
+from regatta.engines.inventory import Capacity, EventView, PodView, Removal, RunView, Storage
 from regatta.server.responses import Refusal
 
 Schema = dict[str, Any]

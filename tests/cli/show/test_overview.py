@@ -10,7 +10,7 @@ from regatta.api.job import HUNG, Failure, Job, JobSpec, JobStatus, Metadata, Mo
 from regatta.cli.show.ansi import Paint
 from regatta.cli.show.description import describe_lines
 from regatta.cli.show.overview import ending_lines, failure_lines
-from regatta.engines.views import PodView
+from regatta.engines.inventory import PodView
 
 SUBMITTED = datetime(2026, 1, 1, tzinfo=UTC)
 PLAIN = Paint(enabled=False)

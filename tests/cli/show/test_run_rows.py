@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from regatta.cli.show.run_rows import row
-from regatta.engines.views import RunView
+from regatta.engines.inventory import RunView
 
 NOW = datetime(2026, 1, 9, 12, 0, 0, tzinfo=UTC)
 

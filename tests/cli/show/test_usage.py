@@ -7,7 +7,7 @@ from typing import Any
 
 from regatta.cli.show.ansi import Paint
 from regatta.cli.show.usage import MOST_NODES, capacity_lines
-from regatta.engines.views import Capacity, NodeView, ReplicaUse
+from regatta.engines.inventory import Capacity, NodeView, ReplicaUse
 
 GIB = 1024**3
 

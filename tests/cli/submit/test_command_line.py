@@ -11,7 +11,7 @@ from regatta.cli.outcomes import Stop
 from regatta.cli.settings import Settings
 from regatta.cli.submit.command_line import read_options, submission_options
 from regatta.engines.base import Shell, Submission
-from regatta.engines.views import Traits
+from regatta.engines.inventory import Traits
 
 
 class Engine:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from regatta.api.job import Job, Phase
 from regatta.engines.base import LogBatch, Remark, Shell, Submission
 from regatta.engines.blocking import Blocking
-from regatta.engines.views import PodView
+from regatta.engines.inventory import PodView
 
 T = TypeVar("T")
 

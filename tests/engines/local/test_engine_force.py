@@ -11,12 +11,12 @@ import pytest
 
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking
+from regatta.engines.inventory import NOT_REMOVED
 from regatta.engines.local import recovery, rubbish
 from regatta.engines.local.home import Home
 from regatta.engines.local.replicas import keeper
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.supervisor import freezer, tree
-from regatta.engines.views import NOT_REMOVED
 from tests.engines.local.control_groups import ice
 from tests.engines.local.jobs import (
     a_job,

@@ -6,9 +6,9 @@ import pytest
 
 from regatta.api.job import Job, Phase
 from regatta.engines.blocking import Blocking
+from regatta.engines.inventory import DISK_FULL
 from regatta.engines.local import loop
 from regatta.engines.local.replicas import keeper, runtime
-from regatta.engines.views import DISK_FULL
 from tests.engines.local.jobs import a_job, eventually, submit, wait_for, wait_until_quiet
 
 

@@ -8,9 +8,9 @@ from regatta.api.errors import JobNotFound, NotPossible
 from regatta.api.job import Job, Phase
 from regatta.engines.base import Gone, LogBatch, LogQuery
 from regatta.engines.blocking import Blocking
+from regatta.engines.inventory import EventView
 from regatta.engines.local.jobs import LocalJobs
 from regatta.engines.local.store import feed
-from regatta.engines.views import EventView
 from tests.engines.local.jobs import a_job, a_submission, eventually, submit, wait_for
 from tests.engines.local.opening import OpenEngine
 from tests.engines.updates import told, until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regatta.api.job import Job
 from regatta.engines.base import LogQuery, Lost, Remark, Synced
-from regatta.engines.views import EventView
+from regatta.engines.inventory import EventView
 from tests.doors import eventually
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.engine import jobfiles

@@ -12,7 +12,7 @@ from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
 from regatta.cli.show.rows import handle, trouble
 from regatta.engines.base import Gone, Synced
-from regatta.engines.views import NOT_REMOVED
+from regatta.engines.inventory import NOT_REMOVED
 
 #: State → phases in which it is reached. A job that completed has also been running.
 STATES: dict[str, frozenset[Phase]] = {

@@ -17,7 +17,7 @@ from regatta.cli.show.overview import (
 from regatta.cli.show.rows import handle_of_run, phase_of, role_counts, trouble
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import age, duration, moment_text, since
-from regatta.engines.views import EventView, PodView
+from regatta.engines.inventory import EventView, PodView
 
 MOST_EVENTS = 20
 WAITING = (Phase.PENDING, Phase.RESTARTING, Phase.SUSPENDED, Phase.SCALING, Phase.STARTING)

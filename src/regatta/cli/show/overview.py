@@ -10,7 +10,7 @@ from regatta.cli.show.ansi import PHASE_COLOURS, Paint, Painted
 from regatta.cli.show.rows import handle
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import duration, since
-from regatta.engines.views import PodView
+from regatta.engines.inventory import PodView
 
 #: More rows than this say nothing that the first ones did not.
 MOST_ROWS = 40

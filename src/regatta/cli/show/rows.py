@@ -9,7 +9,7 @@ from regatta.api.job import Job, RoleStatus
 from regatta.cli.show.ansi import PHASE_COLOURS, Painted
 from regatta.cli.show.table import Cell
 from regatta.cli.show.times import age, since
-from regatta.engines.views import DISK_FULL, NOT_REMOVED
+from regatta.engines.inventory import DISK_FULL, NOT_REMOVED
 
 HEADERS = ("NAME", "STATUS", "MODE", "PS", "WORKER", "AGE")
 WIDE = ("TASKS", "RESTARTS", "MESSAGE")

@@ -7,7 +7,7 @@ from datetime import datetime
 from regatta.cli.show.ansi import PHASE_COLOURS, Painted
 from regatta.cli.show.table import Cell
 from regatta.cli.show.times import age, duration, moment_text, since
-from regatta.engines.views import RunView
+from regatta.engines.inventory import RunView
 
 HEADERS = ("NAME", "STATUS", "MODE", "SUBMITTED", "TOOK", "LOGS", "UID")
 #: Seconds after which a date says more than an age.

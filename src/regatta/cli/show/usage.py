@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from regatta.cli.show.ansi import Paint
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import size
-from regatta.engines.views import Capacity, NodeView, ReplicaUse
+from regatta.engines.inventory import Capacity, NodeView, ReplicaUse
 
 #: The busiest ones; more rows than this say nothing that a sum does not.
 MOST_NODES = 20

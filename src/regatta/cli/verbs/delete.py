@@ -190,7 +190,7 @@ def _wait_until_gone(settings: Settings, uids: dict[str, str]) -> Waited:
     from regatta.api.job import Job
     from regatta.cli.show.rows import trouble
     from regatta.engines.base import Gone, Synced
-    from regatta.engines.views import NOT_REMOVED
+    from regatta.engines.inventory import NOT_REMOVED
 
     waited = dict(uids)
     stuck: dict[str, str] = {}

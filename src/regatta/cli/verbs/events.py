@@ -14,7 +14,7 @@ from regatta.cli.show.output import dump, listing, output_option, plain
 from regatta.cli.show.table import Cell, table
 from regatta.cli.show.times import age, since
 from regatta.engines.blocking import Blocking
-from regatta.engines.views import EventView
+from regatta.engines.inventory import EventView
 
 HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
 

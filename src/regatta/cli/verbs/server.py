@@ -16,7 +16,7 @@ from regatta.cli.show.times import age, since, size
 
 if TYPE_CHECKING:
     from regatta.daemon.about import ServerInfo
-    from regatta.engines.views import Storage
+    from regatta.engines.inventory import Storage
 
 
 @click.group("server", context_settings=HELP_NAMES, invoke_without_command=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from regatta.api.errors import DiskFull
 from regatta.controller.changes import no_such_job
+from regatta.engines.inventory import Removal
 from regatta.engines.local.apply import delete_pod, mark_deleting
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
@@ -24,7 +25,6 @@ from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import has_room_at_a_glance
 from regatta.engines.local.store.records import JobRecord
 from regatta.engines.local.store.writes import Transaction
-from regatta.engines.views import Removal
 
 #: Jobs and runs that one call deletes: enough to be fast, few enough to hold up nobody.
 AT_ONCE = 500

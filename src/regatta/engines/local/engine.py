@@ -32,6 +32,15 @@ from regatta.engines.base import (
     Synced,
     WatchUpdate,
 )
+from regatta.engines.inventory import (
+    Capacity,
+    EventView,
+    PodView,
+    Removal,
+    RunView,
+    Storage,
+    Traits,
+)
 from regatta.engines.local import config_file
 from regatta.engines.local.clock import Clock, SystemClock
 from regatta.engines.local.config_file import read_retention
@@ -46,7 +55,6 @@ from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.stock import Stock
 from regatta.engines.local.store.database import Store
 from regatta.engines.logs.searches import search
-from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
 
 log = logging.getLogger(__name__)
 

@@ -23,6 +23,7 @@ from regatta.controller.changes import (
 )
 from regatta.controller.plan import Event
 from regatta.engines.base import Accepted, Gone, LogQuery, Preview, Shell, Submission
+from regatta.engines.inventory import Capacity, EventView, PodView, ReplicaUse, RunView
 from regatta.engines.local.apply import stop_pod
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
@@ -40,7 +41,6 @@ from regatta.engines.local.store.writes import Transaction
 from regatta.engines.local.submit import prepare
 from regatta.engines.local.views import node_view, pod_view, replica_use
 from regatta.engines.one_run import the_run
-from regatta.engines.views import Capacity, EventView, PodView, ReplicaUse, RunView
 
 
 class LocalJobs:

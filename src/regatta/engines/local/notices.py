@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from regatta.api.job import Job
 from regatta.controller.world import Exit, PodPhase
+from regatta.engines.inventory import DISK_FULL, NOT_REMOVED, PodView
 from regatta.engines.local.replicas.runtime import RunState
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import WHAT_HELPS
 from regatta.engines.local.store.records import PodRecord
-from regatta.engines.views import DISK_FULL, NOT_REMOVED, PodView
 
 log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from regatta.api.errors import DiskFull
 from regatta.controller.plan import Event
+from regatta.engines.inventory import NOT_REMOVED
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.notices import Notices
@@ -24,7 +25,6 @@ from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.replicas.volumes import remove_scratch
 from regatta.engines.local.store.database import Store
-from regatta.engines.views import NOT_REMOVED
 
 log = logging.getLogger(__name__)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from regatta.controller.retention import Retention
+from regatta.engines.inventory import Storage
 from regatta.engines.local.folders import size_on_disk
 from regatta.engines.local.home import Home
 from regatta.engines.local.store.database import Store
-from regatta.engines.views import Storage
 
 #: Folders whose size is not on record.
 MOST_LOOKED_AT = 200

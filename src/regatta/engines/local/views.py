@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from regatta.api.job import Job, RoleStatus
 from regatta.api.quantity import limits
 from regatta.controller.observe import is_current
+from regatta.engines.inventory import NodeView, PodView, ReplicaUse
 from regatta.engines.local.children import observe_pod
 from regatta.engines.local.replicas.runtime import RunState, Usage
 from regatta.engines.local.scheduling.ledger import Ledger, need_of
 from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.records import JobRecord, PodRecord
-from regatta.engines.views import NodeView, PodView, ReplicaUse
 
 
 def pod_view(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from regatta.api.job import Job, document
 from regatta.engines.base import Accepted, Engine, Preview
-from regatta.engines.views import PodView, Removal, RunView
+from regatta.engines.inventory import PodView, Removal, RunView
 from regatta.server.responses import answer, answer_job, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
 from regatta.server.schemas import NOTHING, answers, items_of, of

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from regatta.daemon.about import ServerInfo
 from regatta.engines.base import Engine
-from regatta.engines.views import Capacity, Storage
+from regatta.engines.inventory import Capacity, Storage
 from regatta.server.responses import answer
 from regatta.server.schemas import NOTHING, answers, of
 

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from regatta.api.errors import BadRequest
 from regatta.engines.base import Engine, LogQuery
+from regatta.engines.inventory import EventView
 from regatta.engines.logs.positions import decode_position
-from regatta.engines.views import EventView
 from regatta.server.responses import items
 from regatta.server.routes.job_routes import JOB
 from regatta.server.schemas import EventStream, answers, items_of

@@ -8,8 +8,8 @@ import msgspec
 
 from regatta.api.job import Job, document
 from regatta.engines.base import Gone, JobUpdate, LogBatch, Lost, Remark, WatchUpdate
+from regatta.engines.inventory import EventView
 from regatta.engines.logs.positions import encode_position
-from regatta.engines.views import EventView
 
 Update = JobUpdate | WatchUpdate | EventView
 

@@ -20,13 +20,13 @@ from regatta.api.quantity import (
     resources,
 )
 from regatta.controller import labels
+from regatta.engines.inventory import Capacity, NodeView, ReplicaUse
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.answers import Page
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import NODES, PODS
 from regatta.engines.kubernetes.objects import podstate
-from regatta.engines.views import Capacity, NodeView, ReplicaUse
 
 METRICS = "/apis/metrics.k8s.io/v1beta1"
 

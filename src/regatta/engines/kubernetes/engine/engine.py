@@ -29,6 +29,15 @@ from regatta.engines.base import (
     WatchUpdate,
 )
 from regatta.engines.blocking import Blocking, in_loop_thread
+from regatta.engines.inventory import (
+    Capacity,
+    EventView,
+    PodView,
+    Removal,
+    RunView,
+    Storage,
+    Traits,
+)
 from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
 from regatta.engines.kubernetes.api.client import ClientSettings, KubeClient
 from regatta.engines.kubernetes.api.exchange import CallObserver
@@ -56,7 +65,6 @@ from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.listing import ended_last
 from regatta.engines.one_run import the_run
-from regatta.engines.views import Capacity, EventView, PodView, Removal, RunView, Storage, Traits
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.

@@ -9,9 +9,9 @@ from datetime import datetime
 import msgspec
 
 from regatta.api.job import KIND, Job
+from regatta.engines.inventory import EventView
 from regatta.engines.kubernetes.api.models import Metadata, TargetRef
 from regatta.engines.listing import LONG_AGO
-from regatta.engines.views import EventView
 
 ABOUT_JOBS = f"involvedObject.kind={KIND}"
 ABOUT_PODS = "involvedObject.kind=Pod"

@@ -16,11 +16,11 @@ from regatta.api.errors import JobNotFound
 from regatta.api.job import Job
 from regatta.api.stored import read_what_fits
 from regatta.controller.changes import no_such_job
+from regatta.engines.inventory import RunView
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.kube_errors import ApiError
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS
 from regatta.engines.kubernetes.objects.job_document import JobDocument, job_metadata, read_status
-from regatta.engines.views import RunView
 
 
 def read_job(found: JobDocument | bytes) -> Job:

@@ -14,13 +14,13 @@ from regatta.api.job import Job, RoleStatus
 from regatta.controller import labels
 from regatta.controller.observe import is_current, ordinal_of, pod_name
 from regatta.controller.world import port_block
+from regatta.engines.inventory import PodView
 from regatta.engines.kubernetes.api import models
 from regatta.engines.kubernetes.api.client import KubeClient
 from regatta.engines.kubernetes.api.resources import PODS
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.children import Found, mains_of, observe_pod
 from regatta.engines.kubernetes.objects.hostports import ports_of
-from regatta.engines.views import PodView
 
 NOTHING_ELSE = Found()
 

@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack
 
 from regatta.api.job import Job
 from regatta.engines.base import Gone, Lost, Synced, WatchUpdate
+from regatta.engines.inventory import EventView
 from regatta.engines.kubernetes.cache.shared import Reader
 from regatta.engines.kubernetes.cache.unread import Unread
 from regatta.engines.kubernetes.engine.events import Event, Story, in_order, job_event
 from regatta.engines.kubernetes.engine.jobs import read_job
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions, Troubles
 from regatta.engines.kubernetes.objects.job_document import JobDocument
-from regatta.engines.views import EventView
 
 #: How often trouble is looked for while nothing comes.
 GLANCE_SECONDS = 0.5

@@ -10,9 +10,9 @@ import msgspec
 
 from regatta.api.job import Job, decode_job
 from regatta.controller.world import PodPhase
+from regatta.engines.inventory import EventView
 from regatta.engines.local.store.records import Context, JobRecord, PodRecord, Reservation
 from regatta.engines.local.store.run_queries import RunQueries, decode_status
-from regatta.engines.views import EventView
 
 decode_context = msgspec.json.Decoder(Context).decode
 decode_shape = msgspec.json.Decoder(dict[str, int]).decode

@@ -10,7 +10,7 @@ import msgspec
 
 from regatta.api.job import JobStatus
 from regatta.controller.retention import EndedRun
-from regatta.engines.views import RunView
+from regatta.engines.inventory import RunView
 
 decode_status = msgspec.json.Decoder(JobStatus).decode
 

@@ -1,4 +1,4 @@
-"""What an engine shows of jobs, replicas, machines and itself, whichever engine it is."""
+"""What there is: runs, replicas, events, machines and the engine, as every door shows them."""
 
 from __future__ import annotations
 
