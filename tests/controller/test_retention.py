@@ -9,18 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from regatta.controller.plan import Instant
 from regatta.controller.retention import (
     DAY,
     UNBOUNDED,
+    ClockSeen,
     EndedRun,
     EndedTry,
     Overdue,
     Retention,
     days,
     in_words,
+    look_at_clock,
     next_look,
     overdue,
     past_tries,
+    without_age,
 )
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -262,3 +266,39 @@ def test_which_past_tries_of_a_live_job_lose_their_logs(
 ) -> None:
     tries, size, gone = case
     assert past_tries(tries, Retention(size=size)) == gone
+
+
+#: Age bound, by how many seconds the wall went on, how many of them were lived through, and for how
+#: many the clock is doubted.
+CLOCKS: dict[str, tuple[float | None, float, float, float]] = {
+    "as fast as time goes": (90 * DAY, 50 * DAY, 50 * DAY, 0),
+    "a lid that was closed for a month": (90 * DAY, 30 * DAY, 0, 0),
+    "and a second": (90 * DAY, 30 * DAY + 1, 0, DAY),
+    "set ahead by a year in a minute": (90 * DAY, 365 * DAY, 60, DAY),
+    "set back": (90 * DAY, -365 * DAY, 60, 0),
+    "a machine that is off at night": (DAY, DAY / 3, 0, 0),
+    "or for longer": (DAY, DAY / 2, 0, DAY / 3),
+    "a bound of minutes: an hour is nothing": (60, 3600, 0, 0),
+    "a bound of minutes: more is": (60, 3601, 0, 20),
+    "no bound": (None, 365 * DAY, 0, 0),
+}
+
+
+@pytest.mark.parametrize("case", CLOCKS.values(), ids=list(CLOCKS))
+def test_for_how_long_a_clock_is_doubted(case: tuple[float | None, float, float, float]) -> None:
+    age, wall, awake, doubted = case
+    last = ClockSeen(Instant(NOW, 1000.0), 7.0)
+    now = Instant(NOW + timedelta(seconds=wall), 1000.0 + awake)
+    found = look_at_clock(last, replace(ANYTHING, age=age), now)
+    assert found.at == now
+    believed = 0.0 if age is None else 7.0
+    assert found.believed_from == pytest.approx(now.awake + doubted if doubted else believed)
+
+
+def test_the_first_look_at_a_clock_believes_it() -> None:
+    assert look_at_clock(None, Retention(), Instant(NOW, 5.0)) == ClockSeen(Instant(NOW, 5.0), 0.0)
+
+
+def test_while_a_clock_is_doubted_the_other_bounds_hold() -> None:
+    bounds = without_age(Retention(age=DAY, runs=3, size=10))
+    assert bounds == Retention(age=None, runs=3, size=10)

@@ -1,18 +1,22 @@
 """What of the runs that have ended is kept, and what goes: logs first, records later.
 
 Only runs of which nothing runs any more are looked at. Ends are counted from, never submissions. An
-end that lies in the future was told by a clock that has been set back since.
+end that lies in the future was told by a clock that has been set back since. A clock that went
+on unwatched is doubted for a while: it may be wrong, and what is gone does not come back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from regatta.api.amounts import readable
+
+if TYPE_CHECKING:  # commands that only look start without it
+    from regatta.controller.plan import Instant
 
 DAY = 86400.0
 #: Seconds by which clocks are set back all the time. What ended later than that from now ended, in
@@ -104,6 +108,29 @@ def next_look(runs: Iterable[EndedRun], bounds: Retention, now: datetime) -> flo
     ages = [(now - run.ended_at).total_seconds() for run in runs]
     left = min((bounds.age - age for age in ages if age <= bounds.age), default=LATEST)
     return min(max(left, SOONEST), LATEST)
+
+
+class ClockSeen(NamedTuple):
+    """The clock at the last look, and the awake seconds from which ages by it are believed."""
+
+    at: Instant
+    believed_from: float = 0.0
+
+
+def look_at_clock(last: ClockSeen | None, bounds: Retention, now: Instant) -> ClockSeen:
+    """Nobody watched while the clock went on, or somebody set it: by a third of what a run may be
+    old, and runs could go that are not. For as long again (a day at most) none does for its age,
+    so that a clock can be set right, or set back."""
+    if last is None or bounds.age is None:
+        return ClockSeen(now)
+    unwatched = (now.wall - last.at.wall).total_seconds() - (now.awake - last.at.awake)
+    if unwatched <= max(bounds.age / 3, SKEW):
+        return ClockSeen(now, last.believed_from)
+    return ClockSeen(now, now.awake + min(bounds.age / 3, DAY))
+
+
+def without_age(bounds: Retention) -> Retention:
+    return msgspec.structs.replace(bounds, age=None)
 
 
 def past_tries(tries: Sequence[EndedTry], bounds: Retention) -> list[str]:

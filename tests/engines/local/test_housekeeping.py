@@ -86,13 +86,17 @@ class HeldClock(SystemClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self._seconds = 0.0
+        self._seconds = self._ahead = 0.0
+
+    def set_ahead(self, seconds: float) -> None:
+        self._ahead += seconds
 
     def go_on(self, seconds: float) -> None:
         self._seconds += seconds
 
     def now(self) -> Instant:
-        return Instant(NOW + timedelta(seconds=self._seconds), self._seconds)
+        wall = NOW + timedelta(seconds=self._ahead + self._seconds)
+        return Instant(wall, self._seconds)
 
     def monotonic(self) -> float:
         return self._seconds
@@ -116,6 +120,42 @@ def test_a_run_goes_when_it_is_too_old_though_nothing_else_ends(tmp_path: Path) 
     until_looked()
     assert store.read.run("u1") is None
     assert clock.monotonic() == pytest.approx(21.0)
+    store.close()
+
+
+def test_a_clock_that_is_set_ahead_removes_nothing_for_a_day(tmp_path: Path) -> None:
+    """By how much nobody watched is known across servers, too."""
+    clock, store = HeldClock(), Store(tmp_path / "regatta.db")
+    with store.write() as tx:
+        add_finished(tx, a_stored_job("u1", "brief"))
+    bounds = Retention(age=90 * retention.DAY)
+
+    def tidied_for(seconds: float) -> bool:
+        keeper = housekeeping.Housekeeping(Home(tmp_path), store, bounds, clock)
+        until = clock.monotonic() + seconds
+        while keeper.due < until:
+            clock.go_on(keeper.due - clock.monotonic())
+            keeper.step()
+        return store.read.run("u1") is None
+
+    def told() -> list[str]:
+        return [event.message for event in store.read.events(None, None, 0)]
+
+    assert not tidied_for(3600)
+    clock.set_ahead(100 * retention.DAY)
+    assert not tidied_for(3600)
+    clock.set_ahead(-100 * retention.DAY)  # it was a mistake
+    assert not tidied_for(2 * retention.DAY)
+    clock.set_ahead(100 * retention.DAY)  # it was not
+    assert not tidied_for(retention.DAY - 3600)
+    assert tidied_for(7200)
+    first, second, last = told()
+    assert first == (
+        "the clock is 100 days ahead of when the server last looked at it: if it is wrong, set it "
+        "right. For 1 day of the server's time no run is removed for its age (retention.age)"
+    )
+    assert second == first
+    assert last.startswith("removed 1 run with record and logs (default/brief): ended more than 90")
     store.close()
 
 

@@ -35,7 +35,7 @@ def load_config(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(text) or {}
     except yaml.YAMLError as bad:
-        raise BadSetting(f"{path} is not YAML: {bad}") from bad
+        raise BadSetting(f"{path} is not YAML: {bad}. Correct it, or move it away.") from bad
     if not isinstance(content, dict):
         raise BadSetting(f"{path} is not a map. Write lines such as `engine: local`.")
     return content

@@ -3,25 +3,31 @@
 What goes is the brain's to say (`controller/retention.py`). Here sizes are measured, once, when
 nothing of a run is left running; rows and folders are removed in small batches; and what was
 removed, and why, is told as events. Of a job that lives only the logs of past tries are looked at.
+What the clock said at the last look is kept, so that one that was set is noticed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sqlite3
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from regatta.api.amounts import readable
 from regatta.api.errors import DiskFull
-from regatta.controller.plan import Event
+from regatta.controller.plan import Event, Instant
 from regatta.controller.retention import (
+    ClockSeen,
     EndedTry,
     Retention,
     days,
+    look_at_clock,
     next_look,
     overdue,
     past_tries,
     share_of_past_tries,
+    without_age,
 )
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.folders import remove_some, size_on_disk
@@ -144,8 +150,10 @@ class Housekeeping:
         return over and not self._store.read.has_live_pods(task.uid)
 
     def _decide(self) -> list[Task]:
-        bounds = self._bounds
-        runs, now = self._store.read.measured(), self._clock.now().wall
+        bounds, instant = self._bounds, self._clock.now()
+        if bounds.age is not None and self._doubts(instant):
+            bounds = without_age(bounds)
+        runs, now = self._store.read.measured(), instant.wall
         self._too_old_at = self._clock.monotonic() + next_look(runs, bounds, now)
         found = overdue(runs, bounds, now)
         old = f"ended more than {days(bounds.age or 0)} ago (retention.age)"
@@ -157,6 +165,25 @@ class Housekeeping:
             *(Task(uid, True, many) for uid in found.too_many),
             *(Task(uid, False, large) for uid in found.logs),
         ]
+
+    def _doubts(self, now: Instant) -> bool:
+        """Whether what the clock says of ages is not to be believed yet."""
+        read = self._store.read
+        last = None
+        if seen := read.counter("seen_wall"):
+            wall = datetime.fromtimestamp(seen, UTC)
+            last = ClockSeen(Instant(wall, read.counter("seen_awake")), read.counter("believed"))
+        found = look_at_clock(last, self._bounds, now)
+        # What cannot be kept on a full disk is found again at the next look.
+        with contextlib.suppress(DiskFull), self._store.write() as tx:
+            tx.set_counter("awake", now.awake)
+            tx.set_counter("seen_wall", now.wall.timestamp())
+            tx.set_counter("seen_awake", now.awake)
+            tx.set_counter("believed", found.believed_from)
+            if last is not None and found.believed_from > last.believed_from:
+                tx.add_event(None, _doubted(last, found), now.wall)
+                tx.trim_events(None)
+        return found.believed_from > now.awake
 
     def _write_down(self, done: list[Task]) -> None:
         now = self._clock.now().wall
@@ -181,6 +208,16 @@ class Housekeeping:
             for (whole, why), names in gone.items():
                 tx.add_event(None, _removed(names, why, whole=whole), now)
             tx.trim_events(None)
+
+
+def _doubted(last: ClockSeen, found: ClockSeen) -> Event:
+    message = (
+        f"the clock is {days((found.at.wall - last.at.wall).total_seconds())} ahead of when the "
+        "server last looked at it: if it is wrong, set it right. For "
+        f"{days(found.believed_from - found.at.awake)} of the server's time no run is removed for "
+        "its age (retention.age)"
+    )
+    return Event(type="Warning", reason="ClockJumped", message=message)
 
 
 def _removed(names: list[str], why: str, *, whole: bool) -> Event:
