@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from regatta.api.amounts import readable
-
-if TYPE_CHECKING:  # commands that only look start without it
-    from regatta.controller.plan import Instant
+from regatta.controller.plan import Instant
 
 DAY = 86400.0
 #: Seconds by which clocks are set back all the time. What ended later than that from now ended, in
