@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 PADDLE := .venv-paddle
-JOBS ?= 3
+JOBS ?= 4
 NODE ?= kwok
 NODES ?= 8
 FOLDER := $(if $(CLUSTER),--folder "$(CLUSTER)")
