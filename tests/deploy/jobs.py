@@ -24,18 +24,19 @@ def task(name: str, replicas: int = 1, **more: Any) -> Document:
     return {"name": name, **role(replicas, **more)}
 
 
+def with_pod(**fields: Any) -> Document:
+    """A template whose pod has these fields, too."""
+    return {"spec": {**copy.deepcopy(TEMPLATE["spec"]), **fields}}
+
+
 def with_policy(policy: str) -> Document:
     """A template with this restartPolicy."""
-    template = copy.deepcopy(TEMPLATE)
-    template["spec"]["restartPolicy"] = policy
-    return template
+    return with_pod(restartPolicy=policy)
 
 
 def on_the_host() -> Document:
     """A template that asks for its node's network by itself."""
-    template = copy.deepcopy(TEMPLATE)
-    template["spec"]["hostNetwork"] = True
-    return template
+    return with_pod(hostNetwork=True)
 
 
 def a_job(name: str = "demo", **spec: Any) -> Document:

@@ -17,6 +17,7 @@ from tests.deploy.jobs import (
     refusal_of,
     role,
     task,
+    with_pod,
     with_policy,
 )
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -259,6 +260,16 @@ BAD: dict[str, tuple[Document, str, str]] = {
         a_job(runPolicy={"backofLimit": 1}),
         "spec.runPolicy.backofLimit",
         "unknown field",
+    ),
+    "less than no time to end": (
+        a_job(worker=role(template=with_pod(terminationGracePeriodSeconds=-1))),
+        "spec.worker.template.spec.terminationGracePeriodSeconds",
+        "greater than or equal to 0",
+    ),
+    "more than a week to end": (
+        a_job(worker=role(template=with_pod(terminationGracePeriodSeconds=604_801))),
+        "spec.worker.template.spec.terminationGracePeriodSeconds",
+        "less than or equal to 604800",
     ),
     "a command that is no list": (
         a_job(

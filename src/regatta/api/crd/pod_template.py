@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.checks.template_rules import CONTAINER_WORDS, POD_WORDS
+from regatta.api.checks.template_rules import CONTAINER_WORDS, LONGEST_GRACE, POD_WORDS
 from regatta.api.checks.template_shape import vendored_schema
 from regatta.api.crd.structural import Schema, structural
 
@@ -41,6 +41,8 @@ def pod_template() -> Schema:
     del pod["properties"]["ephemeralContainers"]
     pod["x-kubernetes-preserve-unknown-fields"] = True
     _add_words(pod, POD_WORDS)
+    grace = {"type": "integer", "minimum": 0, "maximum": LONGEST_GRACE}
+    pod["properties"]["terminationGracePeriodSeconds"] = grace
     for key in _CONTAINERS:
         container = pod["properties"][key]["items"]
         container["x-kubernetes-preserve-unknown-fields"] = True
