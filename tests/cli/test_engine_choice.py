@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from regatta.api.errors import BadSetting
 from regatta.cli.engine_choice import Chosen, Given, choose
 from regatta.cli.outcomes import Exit, Stop
 
@@ -47,6 +46,7 @@ REFUSED = {
     "an engine that is none": ({}, "engine: slurm\n", "Write local or kubernetes."),
     "a word that is none": ({}, "contxt: prod\n", "It may hold engine, context"),
     "no text": ({}, "context: 5\n", "Write text."),
+    "no YAML": ({}, "retention: [\n", "Meanwhile `--engine local` says which engine is meant"),
 }
 
 
@@ -90,8 +90,9 @@ def test_words_that_do_not_go_together_are_refused(
 def test_a_file_that_is_no_map_is_refused(home: Path) -> None:
     (home / "config.yaml").write_text("- kubernetes\n")
 
-    with pytest.raises(BadSetting, match="Write lines such as"):
+    with pytest.raises(Stop, match="Write lines such as"):
         choose(Given())
+    assert choose(Given("local")) == Chosen()
 
 
 def test_what_the_file_says_to_the_server_is_warned_of_and_stops_no_command(

@@ -187,6 +187,10 @@ def test_the_server_says_what_it_keeps_and_keeps_all_where_the_bounds_are_wrong(
     assert storage["retention"] == {"age": 90 * 86400.0, "runs": 7, "size": 1024**3}
     assert bounds in fresh.files.log.read_text()
 
+    config.write_text("retention: {runs: 8}\n")
+    assert fresh("server", "restart").code == 0
+    assert "the newest 8 of the last 90 days" in fresh("server", "status").out
+
     fresh("server", "stop")
     config.write_text("retention: {age: 90}\n")
     wrong = (

@@ -225,6 +225,11 @@ def test_a_job_that_is_not_there_is_named_with_what_lists_all() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["48af2309", "48af2309-3001", "deadbeef"])
+def test_a_uid_in_a_names_place_is_told_where_it_belongs(name: str) -> None:
+    assert f"`--uid {name}`" in str(no_such_job("team", name))
+
+
 def test_a_run_that_is_not_there_is_told_with_where_it_was_looked_for() -> None:
     assert "UID u1 in any namespace. `regatta history -A`" in str(no_such_run("u1", None))
     assert "UID u1 in namespace team." in str(no_such_run("u1", "team"))

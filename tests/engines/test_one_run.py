@@ -27,7 +27,6 @@ RUNS = [
         ("11112222-a", None, "11112222-a"),
         ("11112222-a", "quick", "11112222-a"),
         ("33334444", None, "33334444-a"),
-        ("3333444", None, None),
         ("nobody", None, None),
     ],
 )
@@ -36,6 +35,11 @@ def test_a_uid_or_eight_of_its_characters_name_a_run(
 ) -> None:
     run = the_run(uid, RUNS, "default", name)
     assert (run.uid if run else None) == found
+
+
+def test_a_beginning_that_is_too_short_is_told_so() -> None:
+    with pytest.raises(JobNotFound, match=r"3333444 is too short .*: write 8 characters or more"):
+        the_run("3333444", RUNS, "default", None)
 
 
 def test_where_several_begin_so_they_are_named() -> None:

@@ -31,6 +31,14 @@ def parse_duration(text: str, *, with_unit: bool = False) -> float:
     return seconds
 
 
+def whole_seconds(text: str) -> int:
+    """Of `1h`; 0 where that is no time."""
+    try:
+        return round(parse_duration(text))
+    except ValueError:
+        return 0
+
+
 def readable(octets: float) -> str:
     """Bytes for people: `512B`, `64MiB`, `1.5GiB`."""
     for unit in ("B", "KiB", "MiB"):

@@ -38,6 +38,12 @@ class Loaded:
     beside: tuple[dict[str, Any], ...] = ()
     #: What is wrong with it, where it was read as far as it goes: the job is without that.
     wrong: tuple[Problem, ...] = ()
+    #: Where its values stand in the file, by path.
+    marks: dict[str, Mark] = field(default_factory=dict)
+
+    def with_lines(self, problems: Iterable[Problem]) -> list[Problem]:
+        """Those that somebody else found in the job, with their lines in its file."""
+        return [_with_line(problem, self.marks) for problem in problems]
 
 
 def load_job(
@@ -89,7 +95,7 @@ def load_job(
     try:
         loaded = _judge(document, companions, strict, marks, found.problems + problems)
     except InvalidJob as invalid:
-        rest = _rest(document, companions, invalid.problems) if as_far_as_it_goes else None
+        rest = _rest(document, companions, marks, invalid.problems) if as_far_as_it_goes else None
         if rest is None:
             raise
         return replace(rest, wrong=tuple(invalid.problems))
@@ -138,11 +144,14 @@ def _judge(
     if errors:
         raise InvalidJob(capped(errors))
     warnings = capped([problem for problem in placed if problem.severity == "warning"])
-    return Loaded(_job(draft, document), tuple(warnings), companions, document)
+    return Loaded(_job(draft, document), tuple(warnings), companions, document, marks=marks)
 
 
 def _rest(
-    document: dict[str, Any], companions: Companions, wrong: Sequence[Problem]
+    document: dict[str, Any],
+    companions: Companions,
+    marks: dict[str, Mark],
+    wrong: Sequence[Problem],
 ) -> Loaded | None:
     """The job without what is wrong with it, where it then is one."""
     left = copy.deepcopy(document)
@@ -150,7 +159,7 @@ def _rest(
         if not all(leave_out(left, problem.path) for problem in wrong):
             return None
         try:
-            return _judge(left, companions, False, {}, [])
+            return _judge(left, companions, False, marks, [])
         except InvalidJob as still:
             wrong = still.problems
     return None

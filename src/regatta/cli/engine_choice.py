@@ -175,10 +175,15 @@ def config_path() -> Path:
 
 
 def read_config() -> ConfigFile:
+    from regatta.api.errors import BadSetting
     from regatta.engines.local.config_file import RETENTION, load_config, take_retention
 
     path = config_path()
-    content = load_config(path)
+    try:
+        content = load_config(path)
+    except BadSetting as bad:
+        meanwhile = "Meanwhile `--engine local` says which engine is meant: this machine."
+        raise Stop(Exit.INVALID, str(bad).rstrip("."), meanwhile) from bad
     if problem := take_retention(path, content).problem:  # the server's, and no command fails by it
         click.echo(f"warning: {problem} A server that starts now removes nothing.", err=True)
     for name, value in content.items():

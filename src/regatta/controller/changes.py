@@ -8,6 +8,7 @@ late (`observe.too_late`).
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -16,6 +17,9 @@ from regatta.api.errors import JobIsLive, JobNotFound, NotPossible
 from regatta.api.job import Job, Metadata, Mode, RoleSpec, RunPolicy
 from regatta.controller.labels import REPLACED_BY
 from regatta.controller.observe import too_late
+
+#: As a run's begins.
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{1,4}|$)")
 
 
 def stopped(job: Job, *, runs_on: bool = False) -> Job:
@@ -87,9 +91,10 @@ def replaced(job: Job, *, even_live: bool, by: str = "") -> Job:
 
 
 def no_such_job(namespace: str, name: str) -> JobNotFound:
-    return JobNotFound(
-        f"there is no job named {name} in namespace {namespace}. `regatta get -A` lists all jobs."
-    )
+    next_step = "`regatta get -A` lists all jobs."
+    if _UID.match(name):
+        next_step = f"A run is named by its UID with `--uid {name}`."
+    return JobNotFound(f"there is no job named {name} in namespace {namespace}. {next_step}")
 
 
 def no_job_but_runs(namespace: str, name: str) -> JobNotFound:

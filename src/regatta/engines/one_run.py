@@ -30,6 +30,11 @@ def the_run(
         raise JobNotFound(
             f"{len(here)} runs have a UID that begins with {uid}: {some}{more}. Write more of it."
         )
+    if not found and any(run.uid.startswith(uid) for run in runs):
+        raise JobNotFound(
+            f"{uid} is too short for the beginning of a UID: write {SHORTEST} characters or more. "
+            "`regatta history -A` lists all runs."
+        )
     if not found:
         return None
     other = found[0]

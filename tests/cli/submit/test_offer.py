@@ -50,7 +50,7 @@ def test_the_line_that_is_offered_has_the_persons_options_and_runs(
     refused = regatta("run", str(folder), *options)
 
     assert refused.code == 2
-    assert "spec.worker.template.spec.containers[0].command: missing" in refused.err
+    assert "spec.worker.template.spec.containers[0].command (line 11): missing" in refused.err
     line = offered(refused.err)
     assert line == ["run", str(folder), *options, "--command", "python train.py"]
     ran = regatta(*line)
@@ -111,7 +111,7 @@ def test_of_several_files_each_has_a_line_of_its_own(
 def test_a_misspelt_command_is_told_beside_the_missing_one(regatta: Regatta, name: str) -> None:
     text = shell_job(name).replace("command:", "comand:")
     said = regatta("run", "-", stdin=text).err
-    assert "containers[0].command: missing" in said
+    assert "containers[0].command (line 11): missing" in said
     assert re.search(r"warning: .*containers\[0\]\.comand .*did you mean command\?", said)
 
 

@@ -125,6 +125,15 @@ def test_only_the_latest_try_is_shown_unless_the_one_before_is_asked_for(
     assert texts(engine.logs("default", "tries", LogQuery(previous=True))) == ["1"]
 
 
+def test_where_there_was_no_run_before_that_is_told(engine: Blocking) -> None:
+    submit(engine, a_job("once", "echo only"))
+    wait_for(engine, "once", Phase.COMPLETED)
+    (remark,) = engine.logs("default", "once", LogQuery(previous=True))
+    assert isinstance(remark, Remark)
+    assert "no replica has run before" in remark.text
+    assert "`regatta history once`" in remark.text
+
+
 def test_every_try_can_be_asked_for(engine: Blocking, tmp_path: Path) -> None:
     script = f"echo x >> {tmp_path}/n; wc -l < {tmp_path}/n; exit 1"
     submit(engine, a_job("tries", script, runPolicy={"backoffLimit": 2}), tmp_path)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from regatta.api.amounts import parse_duration
+from regatta.api.amounts import whole_seconds
 from regatta.api.checks.quotes import about_text
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
 from regatta.api.job import CleanPodPolicy, Intranet, Mode, RestartScope
@@ -47,7 +47,7 @@ def _whole(low: int, high: int, what: str, not_a_map: str = "") -> BeforeValidat
         elif isinstance(value, str) and value.strip().isdecimal():
             right += " without the quotes"
         elif isinstance(value, str) and what == _SECONDS:
-            right += f": {seconds}" if (seconds := _seconds_of(value)) else ", such as 3600"
+            right += f": {seconds}" if (seconds := whole_seconds(value)) else ", such as 3600"
         elif not isinstance(value, int) and what.startswith("a whole number"):
             right += f", such as {max(low, 2)}"
         if type(value) is int and what.startswith("a whole number"):
@@ -57,14 +57,6 @@ def _whole(low: int, high: int, what: str, not_a_map: str = "") -> BeforeValidat
     return BeforeValidator(
         check, json_schema_input_type=Annotated[int, Field(ge=low, le=high)] | None
     )
-
-
-def _seconds_of(text: str) -> int:
-    """Of `1h`; 0 where that is no time."""
-    try:
-        return round(parse_duration(text))
-    except ValueError:
-        return 0
 
 
 def _for_containers(field: str) -> str:

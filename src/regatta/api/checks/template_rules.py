@@ -104,11 +104,12 @@ def _check_container(
             yield Problem(join(at, "name"), message)
         if variable.get("value") and variable.get("valueFrom"):
             yield Problem(at, "it has both value and valueFrom; keep one")
-        yield from _check_length(f"{name}={variable.get('value') or ''}", join(at, "value"))
+        written = f"{name}={variable.get('value') or ''}"
+        yield from _check_length(written, join(at, "value"), f"{shown_key(str(name))} with it")
     for key in ("command", "args"):
         words = container.get(key)
         for i, word in enumerate(words if isinstance(words, list) else ()):
-            yield from _check_length(word, f"{join(path, key)}[{i}]")
+            yield from _check_length(word, f"{join(path, key)}[{i}]", "it")
     for port, at in _items(container, "ports", path):
         number = port.get("containerPort")
         if type(number) is int and not 0 < number < 65536:
@@ -117,12 +118,12 @@ def _check_container(
     yield from _check_resources(_map(container.get("resources")), join(path, "resources"))
 
 
-def _check_length(word: object, path: str) -> Iterator[Problem]:
+def _check_length(word: object, path: str, what: str) -> Iterator[Problem]:
     if isinstance(word, str) and (size := len(word.encode(errors="surrogatepass"))) >= MAX_STRING:
         yield Problem(
             path,
-            f"it is {size:,} bytes long, and Linux gives a program no variable or argument of more "
-            f"than {MAX_STRING - 1:,}; write it to a file, and name the file here",
+            f"{what} is {size:,} bytes long, and Linux gives a program no variable or argument of "
+            f"more than {MAX_STRING - 1:,}; write it to a file, and name the file here",
         )
 
 

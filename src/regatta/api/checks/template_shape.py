@@ -15,6 +15,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from regatta.api.amounts import whole_seconds
 from regatta.api.checks.quotes import about_text
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
 from regatta.api.problems import Problem
@@ -107,6 +108,13 @@ def _about_type(value: object, types: list[str], path: str, mark: Mark | None) -
         return f"found {shown(value)}; write a list of words: {words}"
     if types == ["integer"] and isinstance(value, str) and value.isdecimal():
         return f"found {shown(value)}; write a whole number without the quotes: {value}"
+    if types == ["integer"] and path.lower().endswith("seconds"):
+        seconds = whole_seconds(value) if isinstance(value, str) else 0
+        return f"found {shown(value)}; write a whole number of seconds, such as {seconds or 30}"
+    if types == ["array"] and path.endswith(".env") and isinstance(value, dict):
+        items = [{"name": name, "value": str(said)} for name, said in list(value.items())[:3]]
+        written = json.dumps(items, ensure_ascii=False)
+        return f"found {shown(value)}; write a list, with a name and a value each: {written}"
     wanted = listed((_WORDS[kind] for kind in sorted(types)), "or")
     return f"found {shown(value)}; write {wanted}"
 

@@ -60,6 +60,14 @@ def stop(settings: Settings) -> Exit:
     return Exit.OK
 
 
+@command.command("restart", cls=Verb)
+@click.pass_context
+def restart(context: click.Context) -> Exit:
+    """Stop the server and start it again, so that it reads its settings. Jobs go on running."""
+    context.invoke(stop)
+    return context.invoke(start)  # type: ignore[no-any-return]
+
+
 @command.command("status", cls=Verb)
 @output_option("json", "yaml")
 @pass_settings

@@ -30,6 +30,8 @@ class Result(NamedTuple):
     problems: list[Problem]
     about: str = ""
     hint: str = ""
+    #: Why nobody could look at it.
+    unread: str = ""
 
 
 @verb("validate", RoleCommands)
@@ -64,6 +66,9 @@ def _show(file: str, result: Result, settings: Settings) -> None:
     sys.stdout.flush()
     if result.valid:
         print(f"{file}: {result.about}", flush=True)
+    elif result.unread:
+        print(result.unread, file=sys.stderr)
+        return
     else:
         print(f"{file}: {how_many(result.problems)}", file=sys.stderr)
     show_problems(result.problems, settings)
@@ -81,7 +86,8 @@ def _check(
         submission, shell = read_job_options(settings, file, options, taken)
         job, warnings = _asked(settings, submission, shell)
     except Stop as unread:  # the other files have results all the same
-        return Result(False, [Problem("", f"{unread.message}. {unread.hint}")])
+        why = f"{unread.message}. {unread.hint}"
+        return Result(False, [Problem("", why)], unread=why)
     except RegattaError as refused:
         if refused.status != JUDGED:
             raise  # nobody looked at the file

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regatta.api.amounts import parse_duration
-from regatta.api.errors import BadSetting
+from regatta.api.errors import BadSetting, InvalidJob
 from regatta.controller.retention import UNBOUNDED, Retention
 
 NAME = "config.yaml"
@@ -30,11 +30,11 @@ def load_config(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError) as bad:
         raise BadSetting(f"{path} cannot be read: {bad}") from bad
-    import yaml
+    from regatta.api.source.yaml import read_value
 
     try:
-        content = yaml.safe_load(text) or {}
-    except yaml.YAMLError as bad:
+        content = read_value(text) or {}
+    except InvalidJob as bad:
         raise BadSetting(f"{path} is not YAML: {bad}. Correct it, or move it away.") from bad
     if not isinstance(content, dict):
         raise BadSetting(f"{path} is not a map. Write lines such as `engine: local`.")

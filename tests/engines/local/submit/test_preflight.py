@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from regatta.api.job import Job, JobSpec, Metadata, Mode, RoleSpec
@@ -140,6 +141,45 @@ def test_what_a_volume_will_bring_is_not_looked_for(tmp_path: Path) -> None:
     mount = Mount(source=str(tmp_path), target="/data")
     run = a_run("python3", "/data/train.py", mounts=(mount,))
     assert preflight(a_paddle_job(), {"worker": run}, lambda *asked: GOOD) == ([], [])
+
+
+def over(target: str, **more: object) -> RunSpec:
+    """A run of `sh -c true` with a volume there that begins empty."""
+    mount = Mount(source="/scratch/v", target=target, volume="cache")
+    run = a_run("sh", "-c", "true", cwd="/usr/share", mounts=(mount,))
+    return msgspec.structs.replace(run, **{"make_folders": ("/scratch/v",), **more})
+
+
+@pytest.mark.parametrize("target", ["/usr", "/usr/bin", "/bin"])
+def test_a_program_that_an_empty_volume_hides_is_told_with_the_volume(target: str) -> None:
+    said = refusal(over(target))
+    assert said.startswith(f"worker: the {'folder' if target == '/usr' else 'command'} /")
+    end = f"the volume cache, which begins empty, is mounted at {target}. Mount it elsewhere."
+    assert said.endswith(end)
+
+
+def test_so_is_a_script(tmp_path: Path) -> None:
+    mount = Mount(source="/scratch/v", target=str(tmp_path), volume="cache")
+    run = a_run("python3", "train.py", cwd=tmp_path, mounts=(mount,))
+    run = msgspec.structs.replace(run, make_folders=("/scratch/v",))
+    assert refusal(run).startswith(f"worker: the script {tmp_path}/train.py is not there")
+
+
+BESIDE = Process(name="fills", argv=("true",), env={}, cwd="/")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        over("/usr/share"),  # an empty folder is a good place to work in
+        over("/bin", init=(BESIDE,)),
+        over("/bin", containers=(*over("/bin").containers, BESIDE)),
+        over("/bin", make_folders=()),
+    ],
+    ids=["the folder itself", "init containers fill it", "others fill it", "it brings something"],
+)
+def test_what_an_empty_volume_may_not_hide_is_let_pass(run: RunSpec) -> None:
+    assert refusal(run) == ""
 
 
 def test_a_script_that_does_not_mention_paddle_needs_none(tmp_path: Path) -> None:

@@ -76,12 +76,12 @@ TOGETHER: dict[str, tuple[a_job, type[Exception], list[str]]] = {
         a_job().with_container(volumeMounts=MOUNT, resources=MISTAKEN["memory"])
         .pod(volumes=[CLAIM]),
         InvalidJob,
-        [f"spec.worker.{POD}.volumes[0].persistentVolumeClaim.claimName: nothing in the job file",
+        [f"spec.worker.{POD}.volumes[0].persistentVolumeClaim.claimName (line 24): nothing in the job file",
          "it can never start on this machine: it needs ",
          "worker: the script 'train.py' is not in"]),
     "a role without a command and another's script": (
         a_job().with_ps(1, image="x", command=[]), InvalidJob,
-        [f"spec.ps.{POD}.containers[0].command: missing",
+        [f"spec.ps.{POD}.containers[0].command (line 21): missing",
          "worker: the script 'train.py' is not in"]),
     "what the file says and a script": (
         a_job().spec(withGloo=7).workers("two"), InvalidJob,
@@ -116,12 +116,12 @@ ONCE: dict[str, tuple[a_job, str]] = {
     "a word of a command that is no text": (
         a_job().with_container(image="x", command=["python", 5]), ".command[1] (line"),
     "a folder that is not there": (
-        a_job().with_container(workingDir="gone"), ".workingDir: "),
+        a_job().with_container(workingDir="gone"), ".workingDir (line 15): "),
     "a program in a folder that is not there": (
-        a_job().running("./train").with_container(workingDir="gone"), ".workingDir: "),
+        a_job().running("./train").with_container(workingDir="gone"), ".workingDir (line 14): "),
     "a script in a volume that cannot be had": (
         a_job().running("python", "/data/t.py").with_container(volumeMounts=MOUNT).pod(
-            volumes=[CLAIM]), ".claimName: "),
+            volumes=[CLAIM]), ".claimName (line 21): "),
     "a mount of no volume": (
         a_job().running("python", "/data/t.py").with_container(volumeMounts=MOUNT),
         ".volumeMounts[0].name (line"),
@@ -180,5 +180,6 @@ def test_a_role_that_nobody_spoke_for_still_lacks_its_command(tmp_path: Path) ->
     job = a_job().with_container(**lacking).with_ps(1, **lacking)
     _, sentences = told(job, tmp_path, commands={"ps": "python 't.py"})
     assert begin_as(
-        sentences, ["--role ps --command: ", f"spec.worker.{POD}.containers[0].command: missing"]
+        sentences,
+        ["--role ps --command: ", f"spec.worker.{POD}.containers[0].command (line 12): missing"],
     ), sentences

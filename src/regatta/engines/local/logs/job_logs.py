@@ -14,7 +14,7 @@ from regatta.api.job import Job
 from regatta.controller.observe import size_in_effect
 from regatta.engines.base import LogBatch, LogQuery, Remark
 from regatta.engines.local.home import Home
-from regatta.engines.local.logs.reader import LogReader, PodLog
+from regatta.engines.local.logs.reader import LogReader, PodLog, ran_before
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord, PodRecord
@@ -40,6 +40,8 @@ class JobLog:
             self.remark = Remark(run.removed)
         if query.previous:
             wanted, query = _previous(wanted, query)
+            if query.previous and not any(ran_before(_log_of(home, pod)) for pod in wanted):
+                self.remark = self.remark or _no_run_before(record.job.name)
         first = _resumed(pods, query) if query.after else _first(wanted, query, follow=follow)
         self._query = query
         self._known = {pod.uid for pod in pods}
@@ -142,6 +144,13 @@ def _previous(pods: list[PodRecord], query: LogQuery) -> tuple[list[PodRecord], 
         before = [history[1] for history in replicas.values() if len(history) > 1]
         return before, replace(query, previous=False)
     return pods, query
+
+
+def _no_run_before(name: str) -> Remark:
+    return Remark(
+        "no replica has run before, in this run of the job; "
+        f"`regatta history {name}` lists its earlier runs"
+    )
 
 
 def _is_over(read: Queries, record: JobRecord) -> bool:

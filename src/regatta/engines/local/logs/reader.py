@@ -225,10 +225,18 @@ def _wanted(segments: list[Segment], cursor: _Cursor) -> list[Segment]:
     return [segment for segment in segments if segment.instance == cursor.instance]
 
 
+def ran_before(log: PodLog) -> bool:
+    """Whether there was a try before the last."""
+    return _previous_instance(list_segments(log.folder)) != _NEVER
+
+
 def _previous_instance(segments: list[Segment]) -> tuple[int, int]:
     """The try before the last; one that never was, where there is no such."""
     instances = sorted({segment.instance for segment in segments})
-    return instances[-2] if len(instances) > 1 else (-1, -1)
+    return instances[-2] if len(instances) > 1 else _NEVER
+
+
+_NEVER = (-1, -1)
 
 
 def _start_since(segments: list[Segment], since: str) -> Position | None:

@@ -24,6 +24,7 @@ from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import Process, RunSpec
 from regatta.engines.local.store.records import Context
 from regatta.engines.local.submit.container_check import check_containers
+from regatta.engines.local.submit.hidden import what_is_hidden
 from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
 
 _PYTHON = re.compile(r"python[0-9.]*$")
@@ -58,6 +59,9 @@ def preflight(
         if not process.argv:
             continue  # nothing to look at
         command = read_command(process.argv)
+        if hidden := what_is_hidden(run, command.program, command.script):
+            problems.append(Problem(role, hidden))
+            continue
         found = _check_files(role, process, command)
         problems += found
         if found or not command.interpreter or not _uses_paddle(process, command):

@@ -86,9 +86,9 @@ def prepare(
     refuse(
         job.name,
         wrong=loaded.wrong,
-        missing=missing,
+        missing=loaded.with_lines(missing),
         too_large=too_large,
-        doubts=doubts,
+        doubts=loaded.with_lines(doubts),
         warnings=warnings,
     )
     return Prepared(
