@@ -76,7 +76,7 @@ TOGETHER: dict[str, tuple[a_job, type[Exception], list[str]]] = {
         a_job().with_container(volumeMounts=MOUNT, resources=MISTAKEN["memory"])
         .pod(volumes=[CLAIM]),
         InvalidJob,
-        [f"spec.worker.{POD}.volumes[0].persistentVolumeClaim.claimName (line 24): nothing in the job file",
+        [f"spec.worker.{POD}.volumes[0].persistentVolumeClaim.claimName (line 24): nothing",
          "it can never start on this machine: it needs ",
          "worker: the script 'train.py' is not in"]),
     "a role without a command and another's script": (
