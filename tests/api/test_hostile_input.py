@@ -63,6 +63,29 @@ def test_a_thousand_mistakes_are_cut_to_a_readable_number() -> None:
     assert found[-1].message == "and 900 more problems like these"
 
 
+@pytest.mark.parametrize("seconds", [604801.0, 1e308, -1.0, -0.0, 30.0])
+def test_a_number_with_a_point_is_no_whole_one(seconds: float) -> None:
+    [first, *_] = problems_of(a_job().pod(terminationGracePeriodSeconds=seconds).text())
+    assert first.path == "spec.worker.template.spec.terminationGracePeriodSeconds"
+    assert first.message == f"found {seconds}; write a whole number"
+
+
+def test_a_point_is_left_where_a_number_may_have_one() -> None:
+    assert problems_of(a_job().with_container(resources={"limits": {"cpu": 2.0}}).text()) == []
+
+
+def test_a_path_that_is_deeper_than_any_is_refused() -> None:
+    mounts = [
+        {"name": "v", "mountPath": path} for path in ("/a" * 200, "/a" * 201, "/" + "a" * 4095)
+    ]
+    job = a_job().pod(volumes=[{"name": "v", "emptyDir": {}}]).with_container(volumeMounts=mounts)
+    found = problems_of(job.text())
+    assert [problem.path[-22:] for problem in found] == [
+        "volumeMounts[1].mountPath"[-22:],
+        "volumeMounts[2].mountPath"[-22:],
+    ]
+
+
 LONGEST = 128 * 1024 - 1  # as Linux has it: execve(2), "Limits on size of arguments"
 
 

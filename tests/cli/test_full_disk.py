@@ -210,3 +210,17 @@ def test_without_any_room_left_the_words_say_so_and_nothing_is_lost(
         assert "backup" not in said.err
     disk.make_room()
     all_read(regatta)
+
+
+@pytest.mark.parametrize("disk", ["tmpfs"], indirect=True)
+def test_where_no_file_can_be_made_a_server_starts_and_a_delete_works(
+    regatta: Regatta, disk: SmallDisk
+) -> None:
+    an_old_job(regatta)
+    kill_server(regatta, guardian=True)
+    disk.take_no_more_files()
+    try:
+        assert "old " in regatta("get").out
+        assert regatta("delete", "old") == Said(0, "job old deleted\n", "")
+    finally:
+        disk.take_files()

@@ -17,7 +17,7 @@ from regatta.api.source import documents, overrides
 from regatta.api.source.companions import Companions
 from regatta.api.source.leaving_out import leave_out
 from regatta.api.source.limits import capped, check_plain
-from regatta.api.source.paths import lineage, within
+from regatta.api.source.paths import lineage
 from regatta.api.source.renaming import companion_documents, follow_the_job
 from regatta.api.source.yaml import NO_LINE, Mark, read_documents
 from regatta.api.stored import read_spec, without_nulls
@@ -89,7 +89,7 @@ def load_job(
     check_plain(document)  # a value of the command line may be as odd as one of the file
     companions = follow_the_job(found.companions, written, _identity(document))
     marks = {
-        path: Mark(NO_LINE) if any(within(path, place) for place in changed) else mark
+        path: mark if changed.keys().isdisjoint(lineage(path)) else Mark(NO_LINE)
         for path, mark in found.job.marks.items()
     } | {place: Mark(NO_LINE, text) for place, text in changed.items()}
     try:

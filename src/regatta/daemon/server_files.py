@@ -54,12 +54,17 @@ class ServerFiles:
 
     def write(self, address: Address) -> None:
         draft = self.address.with_suffix(f".{os.getpid()}")
+        text = msgspec.json.encode(address)
         try:
-            draft.write_bytes(msgspec.json.encode(address))
+            draft.write_bytes(text)
             draft.replace(self.address)
-        except OSError:  # a full disk
+        except OSError:  # a full disk, perhaps full of files: the one that is there has room
             draft.unlink(missing_ok=True)
-            raise
+            if not self.address.exists():
+                raise
+            with self.address.open("r+b") as written:
+                written.write(text)
+                written.truncate()
 
     def forget(self, pid: int) -> None:
         """Says that this server leaves and none is wanted: a guardian that finds no address does

@@ -70,7 +70,7 @@ def _bad_request(request: Request, error: Exception) -> Response:
         return refusal(400, "BadRequest", said)
     problems = [
         # The first part says where the value was sent (body, query), which the message needs not.
-        Problem(".".join(str(part) for part in found["loc"][1:]), found["msg"])
+        Problem(".".join(map(str, found["loc"][1:] or found["loc"])), found["msg"])
         for found in error.errors()
     ]
     return refusal(400, "BadRequest", "the request could not be read", problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regatta.controller.environment.references import expand
+from regatta.controller.environment.references import TooLong, expand
 
 TEXTS = {
     "a name that is known": ("$(A)/x", "1/x"),
@@ -20,3 +20,12 @@ TEXTS = {
 @pytest.mark.parametrize(("text", "meant"), TEXTS.values(), ids=TEXTS)
 def test_references_are_replaced_once(text: str, meant: str) -> None:
     assert expand(text, {"A": "1", "B": "2", "AGAIN": "$(A)"}) == meant
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_no_program_could_be_given_is_not_made(times: int) -> None:
+    """131,071 bytes are the most: execve(2)."""
+    half = {"A": "x" * 65_535}
+    assert len(expand("$(A)$(A)y", half)) == 131_071
+    with pytest.raises(TooLong):
+        expand("$(A)$(A)zz" + "$(A)" * times, half)

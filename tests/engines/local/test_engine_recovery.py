@@ -47,6 +47,22 @@ def reserved_port(home: Home, uid: str) -> int:
     return 10000 + 20 * reserved.first_block
 
 
+@pytest.mark.parametrize("code", [0, 7])
+def test_the_first_answer_knows_of_what_ended_while_no_engine_ran(
+    open_engine: OpenEngine, home: Home, tmp_path: Path, code: int
+) -> None:
+    first = open_engine()
+    submit(first, a_job("brief", f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; exit {code}"))
+    wait_for(first, "brief", Phase.RUNNING)
+    pid = pods_of(first, "brief")[0].pid
+    supervisor = supervisor_of(the_run_of(home, first, "brief"))
+    first.close()
+    (tmp_path / "go").touch()
+    eventually(lambda: not alive(pid) and not alive(supervisor), "the end")
+    found = open_engine().get("default", "brief").status.phase
+    assert found is (Phase.FAILED if code else Phase.COMPLETED)
+
+
 def test_a_running_job_is_picked_up_by_the_next_engine(
     open_engine: OpenEngine, tmp_path: Path
 ) -> None:

@@ -13,11 +13,12 @@ from regatta.api import quantity
 from regatta.api.checks import names
 from regatta.api.checks.schema import JobDraft, MetadataDraft, RoleDraft, SpecDraft
 from regatta.api.checks.suggestions import shown
-from regatta.api.checks.template_rules import MAX_STRING, check_labels
+from regatta.api.checks.template_rules import check_labels
 from regatta.api.defaults import NAMESPACE, gloo_of, intranet_of, mode_of, scope_of
 from regatta.api.job import Intranet, Mode, RestartScope
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
+from regatta.api.source.limits import MAX_STRING
 from regatta.api.source.paths import join
 
 #: What one variable holds (`MAX_STRING`), which is a list of all of them.

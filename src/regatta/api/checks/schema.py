@@ -51,7 +51,8 @@ def _whole(low: int, high: int, what: str, not_a_map: str = "") -> BeforeValidat
         elif not isinstance(value, int) and what.startswith("a whole number"):
             right += f", such as {max(low, 2)}"
         if type(value) is int and what.startswith("a whole number"):
-            right += f" from {low:,} to {high:,}" if high < _MOST else f" of at least {low:,}"
+            told = high < _MOST or value > high
+            right += f" from {low:,} to {high:,}" if told else f" of at least {low:,}"
         raise _wrong(value, right)
 
     return BeforeValidator(

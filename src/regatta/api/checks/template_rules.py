@@ -15,12 +15,13 @@ from regatta.api import quantity
 from regatta.api.checks import names
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown, shown_key
 from regatta.api.problems import Problem
+from regatta.api.source.limits import MAX_STRING
 from regatta.api.source.paths import join
 
-#: With its end, which is a byte, so much may a variable or an argument take on Linux.
-MAX_STRING = 128 * 1024
 #: A replica that is asked to end may write down what it has learnt; it does not train on.
 LONGEST_GRACE = 7 * 24 * 3600
+#: Of a path, on Linux; and as deep as anybody has ever made folders.
+LONGEST_PATH, DEEPEST = 4095, 200
 #: Fields with a fixed set of words, by their last step. The CRD has them as enums.
 POD_WORDS = {
     "restartPolicy": ("Always", "OnFailure", "Never"),
@@ -57,7 +58,7 @@ def check_meaning(template: dict[str, Any], path: str) -> Iterator[Problem]:
 
 
 def _check_grace(seconds: object, path: str) -> Iterator[Problem]:
-    if type(seconds) is int and not 0 <= seconds <= LONGEST_GRACE:
+    if type(seconds) in (int, float) and not 0 <= seconds <= LONGEST_GRACE:  # type: ignore[operator]
         yield Problem(
             join(path, "terminationGracePeriodSeconds"),
             f"found {seconds}; write how many seconds a replica has to end by itself, from 0 to "
@@ -149,6 +150,12 @@ def _check_mounts(
         if not target.startswith("/"):
             yield Problem(
                 join(at, "mountPath"), f"found {shown(target)}; write a path that starts with /"
+            )
+        elif len(target) > LONGEST_PATH or target.count("/") > DEEPEST:
+            yield Problem(
+                join(at, "mountPath"),
+                f"it has {len(target):,} characters and {target.count('/'):,} levels; write at "
+                f"most {LONGEST_PATH:,} and {DEEPEST}",
             )
         elif not posixpath.normpath(target).strip("/"):
             yield Problem(

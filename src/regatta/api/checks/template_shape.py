@@ -9,6 +9,7 @@ beyond its shape is judged in `regatta.api.checks.template_rules`.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -68,7 +69,24 @@ def check_shape(
             found = marks.get(place) if marks else None
             sentence = _about_type(error.instance, list(error.kind.types), place, found)
             problems.append(Problem(place, sentence))
+    problems += (
+        Problem(join_all(path, steps), f"found {value}; write a whole number")
+        for steps, value in _fractions(template)
+        if _definition(steps).get("type") == "integer"
+    )
     return problems
+
+
+def _fractions(value: object, steps: tuple[Step, ...] = ()) -> Iterator[tuple[list[Step], float]]:
+    """Numbers with a point. A JSON schema takes 3.0 for a whole number, and no Kubernetes does."""
+    if isinstance(value, float) and value.is_integer():
+        yield list(steps), value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _fractions(inner, (*steps, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _fractions(inner, (*steps, index))
 
 
 def _missing(place: str, field: str, there: dict[str, Any], steps: list[Step]) -> Problem:

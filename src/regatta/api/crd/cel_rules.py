@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from regatta.api.checks.names import LONGEST
 from regatta.api.checks.rules import MAX_REPLICAS, ON_ONE_PORT, PORTS_PER_REPLICA
-from regatta.api.checks.template_rules import MAX_STRING
 from regatta.api.crd.structural import Schema
 from regatta.api.job import Intranet, Mode
+from regatta.api.source.limits import MAX_STRING
 
 ROLES = ("ps", "worker", "heter")
 

@@ -16,6 +16,10 @@ MAX_BYTES = 1024 * 1024
 MAX_NODES = 100_000
 MAX_DEPTH = 64
 MAX_PROBLEMS = 100
+#: What Linux gives a program: a variable or an argument takes no more than the first, its end
+#: included, and all of them together no more than the second, whatever else is allowed.
+MAX_STRING = 128 * 1024
+MAX_STRINGS = 6 * 1024 * 1024
 
 
 def check_plain(document: object) -> None:

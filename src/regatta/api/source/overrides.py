@@ -57,15 +57,17 @@ def apply(
         changed |= dict.fromkeys(replaced, "")
         problems += wrong
     pods = [(path, pod) for _, path, pod in roles]
+    variables: dict[str, str] = {}
     for variable, value in env.items():
         message = about_variable(variable)
         if "\0" in value:
             message = "the value has a NUL character, which no process could be given"
         if message:
             problems.append(Problem(f"--env {variable}", message))
-            continue
-        for path, pod in pods:
-            changed |= dict.fromkeys(_set_variable(pod, path, variable, value), "")
+        else:
+            variables[variable] = value
+    for path, pod in pods if variables else ():
+        changed |= dict.fromkeys(_set_variables(pod, path, variables), "")
     for volume, directory in volumes.items():
         problems += _set_volume(pods, volume, directory)
     return changed, problems
@@ -178,8 +180,8 @@ def _firsts(
             yield name, path, first
 
 
-def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iterator[str]:
-    """In every container, in place of a variable of that name. Yields the places it changed."""
+def _set_variables(pod: dict[str, Any], path: str, said: Mapping[str, str]) -> Iterator[str]:
+    """In every container, in place of variables of those names. Yields the places it changed."""
     for key in ("initContainers", "containers"):
         for i, container in enumerate(pod[key] if isinstance(pod.get(key), list) else ()):
             if not isinstance(container, dict):
@@ -189,13 +191,18 @@ def _set_variable(pod: dict[str, Any], path: str, name: str, value: str) -> Iter
                 env = container["env"] = []
             if not isinstance(env, list):
                 continue
-            others = [
-                item for item in env if not (isinstance(item, dict) and item.get("name") == name)
-            ]
-            moved = len(others) < len(env)
-            env[:] = [*others, {"name": name, "value": value}]
+            others = [item for item in env if not (isinstance(item, dict) and _is_one(item, said))]
             place = f"{path}.{key}[{i}].env"
-            yield place if moved else f"{place}[{len(others)}]"
+            if len(others) < len(env):
+                yield place  # those behind have moved
+            else:
+                yield from (f"{place}[{len(env) + n}]" for n in range(len(said)))
+            env[:] = [*others, *({"name": name, "value": value} for name, value in said.items())]
+
+
+def _is_one(item: dict[str, Any], said: Mapping[str, str]) -> bool:
+    name = item.get("name")
+    return isinstance(name, str) and name in said
 
 
 def _set_volume(

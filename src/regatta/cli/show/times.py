@@ -45,7 +45,7 @@ def moment_text(moment: datetime | None) -> str:
 
 def duration(seconds: float | None) -> str:
     """How long something took: tenths while it is short."""
-    if seconds is None:
+    if seconds is None or seconds < 0:  # its clock was set back meanwhile
         return "-"
     return f"{seconds:.1f}s" if seconds < 10 else age(seconds)
 

@@ -68,6 +68,9 @@ SETTLE_SECONDS = 0.05
 #: A watcher that nothing wakes looks whether it is still wanted.
 IDLE_SECONDS = 60.0
 
+#: How long a start waits for what the engine before left to be looked at, so that the first answer
+#: is true. What takes longer is found out while others are answered.
+FIRST_LOOK = 1.0
 HERE = Shell()
 
 P = ParamSpec("P")
@@ -111,6 +114,7 @@ class LocalEngine:
             self._loop.notices.wrong_setting(problem)
         self._loop.prime(jobs_to_look_at(self._store.read))
         self._loop.start()
+        self._loop.looked.wait(FIRST_LOOK)
         self._jobs = LocalJobs(home, self._store, self._loop, machine, clock)
         self._deleting = Deleting(home, self._store, self._loop, clock)
         self._stock = Stock(home, self._store, retention)

@@ -96,6 +96,8 @@ class Loop:
         self._rubbish = Rubbish(home, store, runtime, self.notices, clock)
         #: Runs whose end was written in this transaction.
         self._ended_runs: list[Path] = []
+        #: What was left by another engine has been looked at.
+        self.looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="regatta-engine", daemon=True)
 
     # Called from other threads
@@ -130,7 +132,10 @@ class Loop:
 
     def _run(self) -> None:
         while not self._closing:
-            self._processes.wait(self._sleep())
+            pause = self._sleep()
+            if pause > STARTING_LOOK:
+                self.looked.set()
+            self._processes.wait(pause)
             if self._closing:
                 return
             try:

@@ -129,6 +129,36 @@ def test_variables_expand_as_kubernetes_expands_them(text: str, expanded: str) -
     assert expand(text, {"A": "1", "B": "2"}) == expanded
 
 
+def test_variables_that_double_are_refused_before_they_take_all_memory(tmp_path: Path) -> None:
+    doubled = [{"name": f"B{n + 1}", "value": f"$(B{n})$(B{n})"} for n in range(60)]
+    found = problems_of(a_pod({"env": [{"name": "B0", "value": "vv"}, *doubled]}), tmp_path)
+    first = next(iter(found))
+    assert first == "spec.containers[0].env[B16].value"
+    assert "longer than the 131,071 bytes that Linux gives" in found[first]
+
+
+@pytest.mark.parametrize("key", ["env", "command", "args"])
+def test_many_that_are_long_are_refused_as_well(tmp_path: Path, key: str) -> None:
+    a = {"name": "A", "value": "x" * 100_000}
+    many = [{"name": f"B{n}", "value": "$(A)"} for n in range(30_000)]
+    container = {"env": [a, *many]} if key == "env" else {"env": [a], key: ["$(A)"] * 30_000}
+    found = problems_of(a_pod(container), tmp_path)
+    assert "more than the 6 MiB that Linux gives a program" in found[f"spec.containers[0].{key}"]
+
+
+@pytest.mark.parametrize("key", ["command", "args"])
+def test_a_word_that_is_too_long_once_it_is_expanded_is_named(tmp_path: Path, key: str) -> None:
+    container = {"env": [{"name": "A", "value": "x" * 70_000}], key: ["echo", "$(A)$(A)"]}
+    assert list(problems_of(a_pod(container), tmp_path)) == [f"spec.containers[0].{key}[1]"]
+
+
+def test_so_is_the_path_in_a_volume(tmp_path: Path) -> None:
+    mount = {"name": "v", "mountPath": "/v", "subPathExpr": "$(A)$(A)"}
+    env = [{"name": "A", "value": "x" * 70_000}]
+    pod = a_pod({"env": env, "volumeMounts": [mount]}, volumes=[{"name": "v", "emptyDir": {}}])
+    assert "spec.containers[0].volumeMounts[0].subPathExpr" in problems_of(pod, tmp_path)
+
+
 def test_a_variable_sees_those_before_it_and_the_command_sees_all(tmp_path: Path) -> None:
     container = {
         "env": [

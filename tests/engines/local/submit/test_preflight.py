@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -141,6 +143,30 @@ def test_what_a_volume_will_bring_is_not_looked_for(tmp_path: Path) -> None:
     mount = Mount(source=str(tmp_path), target="/data")
     run = a_run("python3", "/data/train.py", mounts=(mount,))
     assert preflight(a_paddle_job(), {"worker": run}, lambda *asked: GOOD) == ([], [])
+
+
+def given(env: dict[str, str], *words: str) -> RunSpec:
+    run = a_run("sh", "-c", "true", *words)
+    process = msgspec.structs.replace(run.containers[0], env={**run.containers[0].env, **env})
+    return msgspec.structs.replace(run, containers=(process,))
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (given({"A": "x" * 131_069}), ""),
+        (given({"A": "ü" * 65_535}), "the variable A is 131,072 bytes long"),
+        (given({}, "x" * 131_072), "word 4 of the command is 131,072 bytes long"),
+        (given({f"A{n}": "x" * 100_000 for n in range(70)}), "its variables and arguments take 7M"),
+    ],
+    ids=["just so", "a variable", "a word", "all together"],
+)
+def test_what_a_program_cannot_be_given_is_told_by_its_name(run: RunSpec, said: str) -> None:
+    found = refusal(run)
+    assert found.startswith(f"worker: {said}") if said else found == ""
+    agrees = pytest.raises(OSError, match="Argument list too long") if said else nullcontext()
+    with agrees:  # the kernel
+        subprocess.run(run.containers[0].argv, env=run.containers[0].env, check=True)
 
 
 def over(target: str, **more: object) -> RunSpec:

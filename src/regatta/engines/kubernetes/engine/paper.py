@@ -9,9 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from regatta.api.errors import InvalidJob
 from regatta.api.job import Intranet, Job
 from regatta.api.load import Loaded
-from regatta.controller.environment.references import expand
+from regatta.api.problems import Problem
+from regatta.controller.environment.references import TOO_LONG, TooLong, expand
 from regatta.controller.plan import Instant, NewEnvironment, NewPod, NewPodGroup, NewService, Plan
 from regatta.controller.policies.gang import NATIVE, VOLCANO
 from regatta.controller.world import Children, Gangs, PodGroup, port_block
@@ -122,7 +124,11 @@ def _environment(job: Job, pod: NewPod, shared: dict[str, dict[str, str]]) -> di
         if "valueFrom" in variable:
             seen[variable["name"]] = _looked_up(job, pod, variable["valueFrom"] or {})
         else:
-            seen[variable["name"]] = expand(str(variable.get("value") or ""), seen)
+            try:
+                seen[variable["name"]] = expand(str(variable.get("value") or ""), seen)
+            except TooLong as too_long:
+                path = f"{pod.role}: env[{variable['name']}].value"
+                raise InvalidJob([Problem(path, TOO_LONG)]) from too_long
     return seen
 
 

@@ -183,10 +183,10 @@ class _Builder:
     ) -> Process:
         variables = Variables(self._facts, self._environments, path)
         theirs = variables.build(container)
-        self.problems += variables.problems
         mounts = self._volumes.mounts(container, path, lambda text: expand(text, theirs))
-        command = [expand(str(word), theirs) for word in container.get("command") or ()]
-        args = [expand(str(word), theirs) for word in container.get("args") or ()]
+        command = variables.words(container, "command", theirs)
+        args = variables.words(container, "args", theirs)
+        self.problems += variables.problems
         if self._context.runtime in containers.RUNTIMES:
             return self._in_container(container, path, theirs, mounts, command, args, gpus)
         mounts = [mount for mount in mounts if not is_there_already(mount)]

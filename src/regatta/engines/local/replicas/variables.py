@@ -16,7 +16,8 @@ import msgspec
 
 from regatta.api import quantity
 from regatta.api.problems import Problem
-from regatta.controller.environment.references import expand
+from regatta.api.source.limits import MAX_STRINGS
+from regatta.controller.environment.references import TOO_LONG, TooLong, expand
 
 #: All that a replica inherits of the shell that submitted it.
 INHERITED = frozenset(
@@ -47,6 +48,12 @@ def inherited_by_client(shell: Mapping[str, str]) -> dict[str, str]:
         for name, value in shell.items()
         if name.upper() in _OF_CLIENTS or name.startswith(_OF_CLIENTS_BEGIN)
     }
+
+
+TOO_MUCH = (
+    f"all of it together is more than the {MAX_STRINGS // 1024**2} MiB that Linux gives a program; "
+    "write it to a file"
+)
 
 
 class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +114,7 @@ class Variables:
     def build(self, container: dict[str, Any]) -> dict[str, str]:
         """What the pod itself defines, expanded."""
         built: dict[str, str] = {}
+        size = 0
         theirs = 0  # the job's own environment comes first and is not in the user's file
         for source in container.get("envFrom") or ():
             built.update(self._shared(source, f"{self._path}.envFrom[{theirs}]"))
@@ -116,10 +124,34 @@ class Variables:
             if variable.get("valueFrom"):
                 value = self._referred(variable["valueFrom"], container, path + ".valueFrom")
             else:
-                value = expand(str(variable.get("value") or ""), built)
+                value = self._expanded(str(variable.get("value") or ""), built, path + ".value")
             if value is not None:
                 built[variable["name"]] = value
+                size += len(value)
+            if size > MAX_STRINGS:
+                self.problems.append(Problem(f"{self._path}.env", TOO_MUCH))
+                break
         return built
+
+    def words(self, container: dict[str, Any], key: str, variables: Mapping[str, str]) -> list[str]:
+        """The container's command or args, expanded."""
+        found: list[str] = []
+        size = 0
+        for number, word in enumerate(container.get(key) or ()):
+            path = f"{self._path}.{key}[{number}]"
+            found.append(self._expanded(str(word), variables, path) or "")
+            size += len(found[-1])
+            if size > MAX_STRINGS:
+                self.problems.append(Problem(f"{self._path}.{key}", TOO_MUCH))
+                break
+        return found
+
+    def _expanded(self, text: str, variables: Mapping[str, str], path: str) -> str | None:
+        try:
+            return expand(text, variables)
+        except TooLong:
+            self.problems.append(Problem(path, TOO_LONG))
+            return None
 
     def _shared(self, source: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
         prefix = source.get("prefix") or ""

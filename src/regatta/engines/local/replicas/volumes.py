@@ -16,6 +16,7 @@ import msgspec
 
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions, PersistentVolume
+from regatta.controller.environment.references import TOO_LONG, TooLong
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runspec import VOLUMES_FOLDER, Mount
 
@@ -85,7 +86,10 @@ class Volumes:
         target = os.path.normpath(target)
         place = self._place(name, target, path)
         source = place.directory
-        inner = wanted.get("subPath") or expand(wanted.get("subPathExpr") or "")
+        try:
+            inner = wanted.get("subPath") or expand(wanted.get("subPathExpr") or "")
+        except TooLong as too_long:
+            raise _Refused(f"{path}.subPathExpr", TOO_LONG) from too_long
         if inner:
             if inner.startswith("/") or ".." in inner.split("/"):
                 raise _Refused(f"{path}.subPath", f"is {inner!r}; it must stay inside the volume")

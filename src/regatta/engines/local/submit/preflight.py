@@ -24,6 +24,7 @@ from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import Process, RunSpec
 from regatta.engines.local.store.records import Context
 from regatta.engines.local.submit.container_check import check_containers
+from regatta.engines.local.submit.exec_limits import what_is_too_long
 from regatta.engines.local.submit.hidden import what_is_hidden
 from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
 
@@ -58,6 +59,9 @@ def preflight(
         process = run.containers[0]
         if not process.argv:
             continue  # nothing to look at
+        if too_long := what_is_too_long(process):
+            problems.append(Problem(role, too_long))
+            continue
         command = read_command(process.argv)
         if hidden := what_is_hidden(run, command.program, command.script):
             problems.append(Problem(role, hidden))
