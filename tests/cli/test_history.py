@@ -188,6 +188,8 @@ def test_the_server_says_what_it_keeps_and_keeps_all_where_the_bounds_are_wrong(
     assert bounds in fresh.files.log.read_text()
 
     config.write_text("retention: {runs: 8}\n")
+    elsewhere = fresh("server", "restart", "--server", fresh.address.url)
+    assert (elsewhere.code, "and not started" in elsewhere.err) == (2, True)
     assert fresh("server", "restart").code == 0
     assert "the newest 8 of the last 90 days" in fresh("server", "status").out
 

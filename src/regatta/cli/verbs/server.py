@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.outcomes import Exit
+from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
 from regatta.cli.show.output import dump, output_option, plain
 from regatta.cli.show.times import age, since, size
@@ -64,6 +64,12 @@ def stop(settings: Settings) -> Exit:
 @click.pass_context
 def restart(context: click.Context) -> Exit:
     """Stop the server and start it again, so that it reads its settings. Jobs go on running."""
+    if server := context.ensure_object(Settings).server:
+        raise Stop(
+            Exit.INVALID,
+            f"{server} can be stopped from here, and not started",
+            "Restart it where it runs, or leave out --server and REGATTA_SERVER.",
+        )
     context.invoke(stop)
     return context.invoke(start)  # type: ignore[no-any-return]
 
