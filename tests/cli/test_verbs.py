@@ -369,7 +369,7 @@ def test_validate_tells_of_every_file_also_when_one_cannot_be_read(fresh: Regatt
     assert said.code == 2
     assert f"{good}: valid" in said.out
     assert f"{other}: valid" in said.out
-    assert said.err.startswith("nowhere.yaml cannot be read: No such file or directory. Give the")
+    assert said.err.startswith("nowhere.yaml cannot be read: No such file or directory. ")
     assert [result["valid"] for result in report] == [True, False]
 
 
