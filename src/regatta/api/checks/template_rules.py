@@ -58,7 +58,7 @@ def check_meaning(template: dict[str, Any], path: str) -> Iterator[Problem]:
 
 
 def _check_grace(seconds: object, path: str) -> Iterator[Problem]:
-    if type(seconds) in (int, float) and not 0 <= seconds <= LONGEST_GRACE:  # type: ignore[operator]
+    if type(seconds) is int and not 0 <= seconds <= LONGEST_GRACE:
         yield Problem(
             join(path, "terminationGracePeriodSeconds"),
             f"found {seconds}; write how many seconds a replica has to end by itself, from 0 to "

@@ -176,6 +176,13 @@ def over(target: str, **more: object) -> RunSpec:
     return msgspec.structs.replace(run, **{"make_folders": ("/scratch/v",), **more})
 
 
+def with_mounts(run: RunSpec, *targets: str) -> Process:
+    """Its process, with folders of the machine there as well."""
+    process = run.containers[0]
+    more = tuple(Mount(source=target, target=target) for target in targets)
+    return msgspec.structs.replace(process, mounts=(*process.mounts, *more))
+
+
 @pytest.mark.parametrize("target", ["/usr", "/usr/bin", "/bin"])
 def test_a_program_that_an_empty_volume_hides_is_told_with_the_volume(target: str) -> None:
     said = refusal(over(target))
@@ -201,8 +208,15 @@ BESIDE = Process(name="fills", argv=("true",), env={}, cwd="/")
         over("/bin", init=(BESIDE,)),
         over("/bin", containers=(*over("/bin").containers, BESIDE)),
         over("/bin", make_folders=()),
+        over("/usr", containers=(with_mounts(over("/usr"), "/usr/bin", "/usr/share"),)),
     ],
-    ids=["the folder itself", "init containers fill it", "others fill it", "it brings something"],
+    ids=[
+        "the folder itself",
+        "init containers fill it",
+        "others fill it",
+        "it brings something",
+        "others are mounted in it",
+    ],
 )
 def test_what_an_empty_volume_may_not_hide_is_let_pass(run: RunSpec) -> None:
     assert refusal(run) == ""

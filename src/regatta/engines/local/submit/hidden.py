@@ -16,14 +16,17 @@ def what_is_hidden(run: RunSpec, program: str, script: str) -> str:
     process = run.containers[0]
     if run.init or len(run.containers) > 1 or process.container is not None:
         return ""
-    empty = [mount for mount in process.mounts if mount.source in run.make_folders]
     for what, path in _needed(process, program, script):
-        for mount in empty:
-            if _is_inside(path, mount.target):
-                return (
-                    f"{what} {path} is not there for the job: the volume {mount.volume}, which "
-                    f"begins empty, is mounted at {mount.target}. Mount it elsewhere."
-                )
+        above = [mount for mount in process.mounts if _is_at_or_in(path, mount.target)]
+        # The innermost one is what is seen there.
+        mount = max(above, key=lambda mount: len(mount.target), default=None)
+        if mount is None or mount.source not in run.make_folders:
+            continue
+        if not _is_at_or_in(mount.target, path):  # a folder itself is there
+            return (
+                f"{what} {path} is not there for the job: the volume {mount.volume}, which begins "
+                f"empty, is mounted at {mount.target}. Mount it elsewhere."
+            )
     return ""
 
 
@@ -37,8 +40,7 @@ def _needed(process: Process, program: str, script: str) -> Iterator[tuple[str, 
         yield "the script", os.path.join(process.cwd, script)
 
 
-def _is_inside(path: str, folder: str) -> bool:
-    """The folder itself is there. Mounts, and programs, are found through links."""
+def _is_at_or_in(path: str, folder: str) -> bool:
+    """Mounts, and programs, are found through links, and links lie in folders."""
     ways = (os.path.realpath, os.path.normpath)
-    pairs = [(Path(way(path)), Path(way(folder))) for way in ways]
-    return any(inner != outer and inner.is_relative_to(outer) for inner, outer in pairs)
+    return any(Path(way(path)).is_relative_to(way(folder)) for way in ways)
