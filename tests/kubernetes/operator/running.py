@@ -224,6 +224,10 @@ class Jobs:
         data: dict[str, str] = found["data"]
         return data
 
+    def wait_until_environment_is_gone(self, name: str, revision: int) -> None:
+        path = self._environment_path(name, revision)
+        self.api.wait_for(path, lambda seen: seen is None, what="the environment's end")
+
     def _environment_path(self, name: str, revision: int) -> str:
         uid = self.get(name)["metadata"]["uid"]
         return f"{self.core}/configmaps/{name}-env-{revision}-{uid[:8]}"

@@ -27,7 +27,7 @@ def test_peers_are_told_the_new_addresses_after_a_restart(jobs: Jobs) -> None:
     assert after.keys() == before.keys()
     assert not set(after.values()) & set(before.values()), "all replicas start again"
     jobs.true_environment("job")
-    assert jobs.environment("job", 1) is None, "what nobody reads any more goes"
+    jobs.wait_until_environment_is_gone("job", 1)  # what nobody reads any more goes
     jobs.ends("job-worker-1", 7)
     status = jobs.wait_for_phase("job", "Failed")
     assert "attempt 2 of 2" in status["message"]
