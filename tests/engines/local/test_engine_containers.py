@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,26 @@ def test_who_takes_more_memory_than_its_limit_is_ended_and_its_neighbour_is_not(
 
     (tmp_path / "go").touch()
     wait_for(engine, "neighbour", Phase.COMPLETED)
+
+
+def test_half_a_core_is_half_a_core_in_a_container(engine: Blocking, podman: Podman) -> None:
+    spins = a_job("half", "echo up; while :; do :; done")
+    submit(engine, podman, in_containers(spins, resources={"limits": {"cpu": "0.5"}}))
+    says(engine, "half", "up")
+    first = int(podman("inspect", "--format", "{{.State.Pid}}", *podman.containers()))
+    before, began = processor_seconds(first), time.monotonic()
+    eventually(lambda: processor_seconds(first) - before >= 1, "a second of a processor")
+    used, passed = processor_seconds(first) - before, time.monotonic() - began
+    # On a busy machine it may get less; a period of 0.1 s may begin and end with its share.
+    assert used <= 0.5 * (passed + 0.2), (used, passed)
+
+
+def processor_seconds(pid: int) -> float:
+    """Of a process and all that it started and that is there."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(processor_seconds, map(int, children)))
 
 
 # -- how it ends ------------------------------------------------------------------------------
