@@ -191,7 +191,7 @@ def _set_variables(pod: dict[str, Any], path: str, said: Mapping[str, str]) -> I
                 env = container["env"] = []
             if not isinstance(env, list):
                 continue
-            others = [item for item in env if not (isinstance(item, dict) and _is_one(item, said))]
+            others = [item for item in env if _name_of(item) not in said]
             place = f"{path}.{key}[{i}].env"
             if len(others) < len(env):
                 yield place  # those behind have moved
@@ -200,9 +200,9 @@ def _set_variables(pod: dict[str, Any], path: str, said: Mapping[str, str]) -> I
             env[:] = [*others, *({"name": name, "value": value} for name, value in said.items())]
 
 
-def _is_one(item: dict[str, Any], said: Mapping[str, str]) -> bool:
-    name = item.get("name")
-    return isinstance(name, str) and name in said
+def _name_of(item: object) -> str:
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _set_volume(
