@@ -132,10 +132,9 @@ class Loop:
 
     def _run(self) -> None:
         while not self._closing:
-            pause = self._sleep()
-            if pause > STARTING_LOOK:
+            if not (self._dirty or self._processes.any_starting):
                 self.looked.set()
-            self._processes.wait(pause)
+            self._processes.wait(self._sleep())
             if self._closing:
                 return
             try:
