@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import select
+import socket
+import ssl
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,7 +15,7 @@ import pytest
 from regatta.http.dial import Dialler
 from regatta.http.failures import Broken, EncryptedKey, HttpError, Misconfigured, Untrusted
 from regatta.http.tls import ClientCertificate, TlsContexts, Trust
-from tests.engines.kubernetes.loops import in_a_loop
+from tests.engines.kubernetes.loops import eventually, in_a_loop
 from tests.http.certificates import Authority, Pair, served
 from tests.http.peer import OK, Peer, Talk, a_peer, answering
 
@@ -152,3 +156,53 @@ def test_a_key_lies_nowhere_once_it_is_loaded(
     with pytest.raises(Misconfigured):
         contexts.current(Trust(), ClientCertificate(b"not", b"PEM"))
     assert list(tmp_path.iterdir()) == []
+
+
+class SilentServer:
+    """Shakes hands with one client and never says or reads a word again."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._tls = tls
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self._accepted: ssl.SSLSocket | None = None
+
+    def shake_hands(self) -> None:
+        plain, _ = self._listening.accept()
+        self._accepted = self._tls.wrap_socket(plain, server_side=True)
+
+    @property
+    def was_left(self) -> bool:
+        """The client's end is closed, whatever it said before."""
+        assert self._accepted is not None
+        poll = select.poll()
+        poll.register(self._accepted, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        self._listening.close()
+        if self._accepted is not None:
+            self._accepted.close()
+
+
+@in_a_loop
+async def test_a_connection_that_is_given_up_as_the_handshake_ends_is_closed_at_once(
+    authority: Authority,
+) -> None:
+    """asyncio itself would say farewell first, and wait for a farewell that may never come."""
+    server = SilentServer(served(authority.issue("silent", "IP:127.0.0.1")))
+    context = TlsContexts().current(trusting(authority))
+
+    class GivesUp(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            super().do_handshake()
+            dialling.cancel()
+
+    context.sslobject_class = GivesUp
+    shaking = asyncio.create_task(asyncio.to_thread(server.shake_hands))
+    dialling = asyncio.create_task(Dialler(f"https://127.0.0.1:{server.port}").dial(context))
+    await asyncio.wait([dialling])
+    await shaking
+    assert dialling.cancelled()
+    await eventually(lambda: server.was_left, seconds=10)
+    server.close()

@@ -47,27 +47,31 @@ class Dialler:
         return Connection(stream, context)
 
     async def _open(self, context: ssl.SSLContext | None) -> Stream:
-        loop = asyncio.get_running_loop()
-        name = self._server_name if context else None
+        """TLS comes second, not with the connecting: a connection that is given up during or right
+        after its handshake is then closed at once. asyncio would else say farewell first."""
         proxy = self._proxy
-        if proxy is None:
-            _, stream = await loop.create_connection(
-                Stream, self.host, self.port, ssl=context, server_hostname=name
-            )
-            return stream
-        port = proxy.port or {"http": 80, "https": 443}.get(proxy.scheme, 1080)
-        over_tls = True if proxy.scheme == "https" else None
-        _, stream = await loop.create_connection(Stream, proxy.hostname or "", port, ssl=over_tls)
+        stream = await self._connect()
         try:
-            if proxy.scheme.startswith("socks5"):
-                await ask_socks(stream, self.host, self.port)
-            else:
-                await ask_connect(stream, self.host, self.port, proxy)
+            if proxy is not None:
+                if proxy.scheme == "https":
+                    await stream.start_tls(ssl.create_default_context(), proxy.hostname)
+                if proxy.scheme.startswith("socks5"):
+                    await ask_socks(stream, self.host, self.port)
+                else:
+                    await ask_connect(stream, self.host, self.port, proxy)
             if context is not None:
-                await stream.start_tls(context, name)
+                await stream.start_tls(context, self._server_name)
         except BaseException:
             stream.close()
             raise
+        return stream
+
+    async def _connect(self) -> Stream:
+        host, port = self.host, self.port
+        if self._proxy is not None:
+            host = self._proxy.hostname or ""
+            port = self._proxy.port or {"http": 80, "https": 443}.get(self._proxy.scheme, 1080)
+        _, stream = await asyncio.get_running_loop().create_connection(Stream, host, port)
         return stream
 
     @property
