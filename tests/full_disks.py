@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,16 @@ class SmallDisk:
                     while True:
                         file.write(b"x" * size)
         assert self.room == 0
+
+    def fill_for_good(self) -> None:
+        """Until nobody gives room back any more, such as a program that is about to end."""
+        self.fill()
+        for _ in range(60):
+            time.sleep(1)
+            if self.room == 0:
+                return
+            self.fill()
+        raise AssertionError(f"somebody makes room on {self.path} again and again")
 
     def take_no_more_files(self) -> None:
         """Of a tmpfs: bytes there are, and none of them can be had for a new file."""

@@ -65,7 +65,7 @@ def use_up_the_records_own_room(regatta: Regatta, disk: SmallDisk, go: Path) -> 
     disk.fill()
     go.touch()
     assert regatta("wait", "first").code == 0
-    disk.fill()
+    disk.fill_for_good()
 
 
 def kill_server(regatta: Regatta, *, guardian: bool) -> None:
@@ -143,14 +143,19 @@ def test_a_live_job_is_ended_and_deleted_on_a_full_disk(
     assert (said.code, said.out) == (0, "job waiting deleted\n")
 
 
+# ext4 gives removed files' room back when its journal is next committed: an end may find some then.
+@pytest.mark.parametrize("disk", ["tmpfs"], indirect=True)
 def test_an_end_that_cannot_be_recorded_is_told_by_every_door(
     regatta: Regatta, disk: SmallDisk, go: Path
 ) -> None:
-    # It prints more than its log has room for: an end that leaves room behind would be recorded.
+    # Its log and its exit record take all that is kept for them: an end that leaves room behind
+    # would be recorded.
     script = f"while [ ! -e {go} ]; do sleep 0.05; done; seq 1 50000; exit 3"
     job = shell_job("waiting", script)
     run = regatta.start("run", regatta.write(job))
     eventually(lambda: regatta("wait", "waiting", "--for", "running").code == 0, "a running job")
+    (reserve,) = regatta.files.folder.rglob("exit.json.reserve")
+    os.truncate(reserve, 8 * 1024)
     use_up_the_records_own_room(regatta, disk, go.with_name("first"))
     go.touch()
     full = FULL.format(regatta.files.folder)
