@@ -48,7 +48,7 @@ def test_every_variable_of_a_replica_is_explained(mode: Mode) -> None:
 
 def _variables(mode: Mode) -> set[str]:
     """With the names of tasks, replicas and ports as the page writes them."""
-    role = RoleSpec(replicas=1, template={}, completion=Completion(min_failed=1, min_succeeded=1))
+    role = RoleSpec(name="ROLE", replicas=1, template={}, completion=Completion())
     roles = ["ROLE"] if mode is Mode.CUSTOM else ["ps", "worker", "heter"]
     places = {name: [Place(role=name, index=0, spec=role, port=1, host="h")] for name in roles}
     spec = JobSpec(mode=mode, ps=role, worker=role, heter=role, with_gloo=1)

@@ -49,8 +49,9 @@ ROLE = st.builds(role, perhaps(COUNTS))
 TASK = st.fixed_dictionaries(
     {"replicas": COUNTS, "template": st.just(POD)},
     optional={
-        "completion": perhaps(some_of(minFailed=COUNTS, minSucceeded=COUNTS)),
+        "completion": perhaps(some_of(minFailed=COUNTS | st.none(), minSucceeded=COUNTS)),
         "ports": perhaps(st.lists(st.just({"label": "http", "count": 2}), max_size=1)),
+        "alias": perhaps(st.sampled_from(["A", "B_c"])),
     },
 )
 ROLES = st.one_of(

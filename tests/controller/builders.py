@@ -56,9 +56,8 @@ class JobBuilder:
     def with_task(
         self, name: str, replicas: int, completion: Completion | None = None, **more: Any
     ) -> JobBuilder:
-        self._tasks.append(
-            RoleSpec(name=name, replicas=replicas, template=TEMPLATE, completion=completion, **more)
-        )
+        more = {"template": TEMPLATE, "completion": completion, **more}
+        self._tasks.append(RoleSpec(name=name, replicas=replicas, **more))
         return self
 
     def clean(self, policy: CleanPodPolicy) -> JobBuilder:
@@ -104,8 +103,10 @@ def a_job(name: str = "j") -> JobBuilder:
     return JobBuilder(name)
 
 
-def a_failed(pod: Pod, code: int | None, finished: float = 0.0, **more: Any) -> Pod:
-    exit = Exit(code=code, reason="Error", message="boom", finished_at=at(finished).wall)
+def a_failed(
+    pod: Pod, code: int | None, finished: float = 0.0, reason: str = "Error", **more: Any
+) -> Pod:
+    exit = Exit(code=code, reason=reason, message="boom", finished_at=at(finished).wall)
     return replace(pod, phase=PodPhase.FAILED, exit=exit, **more)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Intranet
+from regatta.api.job import Intranet, TaskPort
 from regatta.controller.labels import owned_by
 from regatta.controller.plan import NewPod
 from regatta.engines.local.replicas.variables import PodFacts, Variables
@@ -212,6 +212,19 @@ def test_only_the_first_container_declares_the_port_and_only_where_it_matters(
     main, log = pod.manifest["spec"]["containers"]
     assert main.get("ports", []) == ports
     assert "ports" not in log
+
+
+@pytest.mark.parametrize("intranet", list(Intranet))
+def test_fixed_ports_are_declared_where_they_are_the_nodes(intranet: Intranet) -> None:
+    ports = (TaskPort(label="http", begin_at=8080, count=2), TaskPort(label="rpc"))
+    template = {"spec": {"containers": [{"name": "main"}, {"name": "log"}]}}
+    job = a_job().with_task("t", 1, ports=ports, template=template).intranet(intranet)
+    (pod,) = a_scene(job, services=True).tick().pods
+
+    container, beside = pod.manifest["spec"]["containers"]
+    assert "ports" not in beside
+    declared = {port["containerPort"] for port in container.get("ports", [])}
+    assert (declared & {8080, 8081} == {8080, 8081}) is (intranet is Intranet.HOST)
 
 
 def test_names_take_the_place_of_addresses_that_paddle_cannot_read() -> None:

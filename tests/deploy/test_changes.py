@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from regatta.api.job import Completion
+from regatta.api.stored import read_spec
 from tests.deploy.jobs import (
     Document,
     a_job,
@@ -104,6 +106,21 @@ def test_a_tasks_ports_stay_until_the_job_is_suspended(
         plane.api.patch(path, rewritten)
     plane.api.patch(path, {"spec": {"runPolicy": {"suspend": True}}})
     plane.api.patch(path, rewritten)
+
+
+def test_that_no_failure_fails_a_job_can_be_said_and_stays_said(
+    plane: ControlPlane, namespace: str
+) -> None:
+    """By null, of which an API server forgets what no schema allows."""
+    never = task("a", 3, completion={"minFailed": None, "minSucceeded": 2})
+    plane.api.create(jobs_path(namespace), a_job(tasks=[never]))
+
+    stored = plane.api.get(jobs_path(namespace, "demo"))
+
+    assert stored["spec"]["tasks"][0]["completion"] == {"minFailed": None, "minSucceeded": 2}
+    assert read_spec(stored["spec"]).tasks[0].completion == Completion(
+        min_failed=None, min_succeeded=2
+    )
 
 
 def test_a_tasks_completion_may_change_because_it_is_read_in_every_pass(

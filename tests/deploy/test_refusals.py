@@ -134,6 +134,36 @@ BAD: dict[str, tuple[Document, str, str]] = {
         "spec.worker.limits",
         "it is below replicas",
     ),
+    "more failures than tasks": (
+        a_job(tasks=[task("a", 2, completion={"minFailed": 3})]),
+        "spec.tasks[0].completion.minFailed",
+        "it is above replicas; it can never happen",
+    ),
+    "zero failures": (
+        a_job(tasks=[task("a", 2, completion={"minFailed": 0})]),
+        "spec.tasks[0].completion.minFailed",
+        "greater than or equal to 1",
+    ),
+    "fixed ports beyond the last": (
+        a_job(tasks=[task("a", ports=[{"label": "http", "beginAt": 65535, "count": 2}])]),
+        "spec.tasks[0].ports",
+        "a beginAt goes beyond 65535",
+    ),
+    "an alias with a space": (
+        a_job(tasks=[task("a", alias="a b")]),
+        "spec.tasks[0].alias",
+        "",
+    ),
+    "an exit code that there is not": (
+        a_job(runPolicy={"noRetry": {"exitCodes": [256]}}),
+        "spec.runPolicy.noRetry.exitCodes",
+        "less than or equal to 255",
+    ),
+    "a limit below no limit": (
+        a_job(runPolicy={"backoffLimit": -2}),
+        "spec.runPolicy.backoffLimit",
+        "greater than or equal to -1",
+    ),
     "elastic tasks": (
         a_job(elastic=1, tasks=[task("a")]),
         "spec.elastic",
@@ -213,11 +243,6 @@ BAD: dict[str, tuple[Document, str, str]] = {
         a_job(ps=role(), worker=role(), withGloo=0, runPolicy=REPLICA_SCOPE),
         "spec.runPolicy.restartScope",
         "use Job, or intranet: Service",
-    ),
-    "a negative back-off limit": (
-        a_job(runPolicy={"backoffLimit": -1}),
-        "spec.runPolicy.backoffLimit",
-        "greater than or equal to 0",
     ),
     "no tasks in the list": (a_job(tasks=[]), "spec.tasks", "at least 1 items"),
     "thirty-three tasks": (

@@ -258,4 +258,4 @@ def test_kubectl_wait_sees_the_condition(plane: ControlPlane, namespace: str) ->
 
 def test_kubectl_explain_has_a_line_on_each_of_our_fields(plane: ControlPlane) -> None:
     said = plane.kubectl("explain", "pdj.spec.runPolicy").stdout
-    assert "Failures after which the job is tried again." in said
+    assert "Failures after which the job is tried again; -1: after each." in said

@@ -7,6 +7,7 @@ into one is the work of `regatta.api.load`; nothing here validates.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -84,17 +85,27 @@ class _Document(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
 class Completion(_Document, frozen=True):
     """When a task role decides the job's end: failures that fail it, successes that end it."""
 
-    min_failed: int | None = None
+    #: None, which a file says as null: however many fail, the job does not.
+    min_failed: int | None = 1
     min_succeeded: int | None = None
 
 
 class TaskPort(_Document, frozen=True):
     label: str
     count: int = 1
+    #: The first of them, wherever the replica runs; None: of the block that it is given.
+    begin_at: int | None = None
+
+    @property
+    def fixed(self) -> range:
+        """Those that it has wherever the replica runs."""
+        return (
+            range(0) if self.begin_at is None else range(self.begin_at, self.begin_at + self.count)
+        )
 
 
 class RoleSpec(_Document, frozen=True):
-    """`ps`, `worker`, `heter`, or one entry of `tasks` (which has the last three)."""
+    """`ps`, `worker`, `heter`, or one entry of `tasks` (which has the last four)."""
 
     replicas: int
     template: dict[str, Any]
@@ -103,6 +114,17 @@ class RoleSpec(_Document, frozen=True):
     name: str = ""
     completion: Completion | None = None
     ports: tuple[TaskPort, ...] = ()
+    #: What its programs call it where that is no DNS label: in `PAI_*` variables, and in answers.
+    alias: str = ""
+
+    @property
+    def known_as(self) -> str:
+        return self.alias or self.name
+
+
+def in_variables(name: str) -> str:
+    """A name as a part of a variable's, which a shell can read: a dash becomes an underscore."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 class SchedulingPolicy(_Document, frozen=True):
@@ -112,8 +134,20 @@ class SchedulingPolicy(_Document, frozen=True):
     min_resources: dict[str, str] = {}
 
 
+class NoRetry(_Document, frozen=True):
+    """Failures that another try would only repeat: the job fails, whatever its backoffLimit."""
+
+    exit_codes: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+#: As a backoffLimit: tried again however often it fails.
+WITHOUT_END = -1
+
+
 class RunPolicy(_Document, frozen=True):
     backoff_limit: int = 0
+    no_retry: NoRetry = NoRetry()
     active_deadline_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None
     suspend: bool = False

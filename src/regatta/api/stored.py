@@ -49,10 +49,18 @@ def read_run_policy(written: dict[str, Any]) -> RunPolicy | None:
         return None
 
 
-def without_nulls(value: Any) -> Any:
+#: Where null is said on purpose: a map's key, and the field in it.
+_NULL_MEANS_SOMETHING = ("completion", "minFailed")
+
+
+def without_nulls(value: Any, holder: str = "") -> Any:
     """A key without a value is as good as absent, as it is for an API server."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        return {
+            key: without_nulls(item, key)
+            for key, item in value.items()
+            if item is not None or (holder, key) == _NULL_MEANS_SOMETHING
+        }
     if isinstance(value, list | tuple):
         return [without_nulls(item) for item in value]
     return value

@@ -10,12 +10,12 @@ from enum import Enum, auto
 
 import msgspec
 
-from regatta.api.job import HUNG, Failure, Job, Phase
+from regatta.api.job import HUNG, WITHOUT_END, Failure, Job, Phase
 from regatta.controller.labels import REPLACED_BY
 from regatta.controller.observe import TRAINERS, World
 from regatta.controller.plan import Instant
 from regatta.controller.policies.completion import is_complete
-from regatta.controller.policies.failure import Fault, find_fault, in_words
+from regatta.controller.policies.failure import Fault, find_fault, in_words, is_hopeless
 from regatta.controller.policies.gang import missing_scheduler, waits_for_admission
 from regatta.controller.policies.timers import until_deadline, until_hung
 
@@ -128,9 +128,12 @@ def _abort(job: Job, world: World) -> Verdict:
 def _restart_or_fail(job: Job, fault: Fault) -> Verdict:
     limit, used = job.spec.run_policy.backoff_limit, job.status.restarts
     words = in_words(fault.failure)
-    if fault.free or used < limit:
+    hopeless = is_hopeless(job, fault.failure)
+    if fault.free or ((limit == WITHOUT_END or used < limit) and not hopeless):
         return Verdict(kind=Kind.RESTART, reason="ReplicaFailed", message=words, fault=fault)
-    if limit:
+    if hopeless and limit:
+        words += "; runPolicy.noRetry says not to try this again"
+    elif limit:
         words += f" (attempt {used + 1} of {limit + 1})"
     reason = HUNG if fault.failure.reason == HUNG else "ReplicaFailed"
     return Verdict(kind=Kind.DONE, phase=Phase.FAILED, reason=reason, message=words, fault=fault)

@@ -89,6 +89,10 @@ def _spec(job: Job, replica: Replica, children: Children, spec: dict[str, Any]) 
         _keep_last_lines(container)
         if number == 0 and (by_name or job.spec.intranet is not Intranet.POD_IP):
             _declare_port(container, place.port)
+        if number == 0 and job.spec.intranet is Intranet.HOST:
+            for fixed in replica.spec.ports:
+                for port in fixed.fixed:
+                    _declare_port(container, port)
     for container in spec.get("initContainers") or ():
         _keep_last_lines(container)
     return spec

@@ -29,7 +29,9 @@ def _resolve(pod: NewPod, scene: Scene, shared: dict[str, str]) -> dict[str, str
     for variable in pod.manifest["spec"]["containers"][0]["env"]:
         value = variable.get("value")
         if value is None:
-            value = scene.pod(pod.name).host or ""
+            place = scene.pod(pod.name)
+            fields = {"status.podIP": place.host or "", "metadata.uid": place.uid}
+            value = fields[variable["valueFrom"]["fieldRef"]["fieldPath"]]
         for known, text in seen.items():
             value = value.replace(f"$({known})", text)
         seen[variable["name"]] = value

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -125,6 +127,19 @@ def test_the_fingerprint_knows_the_ports_of_tasks() -> None:
     with_ports = a_job().with_task("t", 1, ports=(TaskPort(label="rpc"),)).obj().spec
 
     assert fingerprint(without) != fingerprint(with_ports)
+
+
+def test_the_fingerprint_knows_what_tasks_are_called_and_is_as_before_where_they_are_not() -> None:
+    plain = a_job().with_task("t", 1).obj().spec
+    called = a_job().with_task("t", 1, alias="T").obj().spec
+    named_so = hashlib.sha256(
+        msgspec.json.encode(
+            ({"t": (plain.tasks[0].template, ())}, plain.intranet, plain.with_gloo), order="sorted"
+        )
+    ).hexdigest()
+
+    assert fingerprint(called) != fingerprint(plain)
+    assert named_so.startswith(fingerprint(plain))
 
 
 def test_the_fingerprint_is_the_same_however_and_by_whichever_release_it_is_made() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from regatta.api.job import Phase, RestartScope
+from regatta.api.job import WITHOUT_END, NoRetry, Phase, RestartScope
 from regatta.controller.plan import Event
 from regatta.controller.world import Pod
 from tests.controller.builders import a_job, a_scene, at
@@ -37,6 +37,53 @@ def test_a_worker_that_always_fails_is_tried_once_more_than_backoff_limit() -> N
     assert attempts == 3
     assert scene.job.status.restarts == 2
     assert scene.job.status.message == "j-worker-0 exited with code 1 (attempt 3 of 3)"
+
+
+def test_without_a_limit_it_is_tried_again_and_again() -> None:
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=WITHOUT_END)).run()
+    for failures in range(1, 13):
+        scene.fail("j-worker-0", 1).tick()
+        assert scene.job.status.phase is Phase.RESTARTING
+        assert scene.job.status.restarts == failures
+        assert scene.job.status.message.endswith(f"starting again (failure {failures})")
+        scene.tick(300)
+        scene.run()
+
+
+HOPELESS: dict[str, tuple[int, str, str]] = {
+    "an exit code": (132, "Error", "j-worker-0 exited with code 132 (signal 4)"),
+    "a reason": (137, "OOMKilled", "j-worker-0 exited with code 137 (signal 9), OOMKilled"),
+}
+
+
+@pytest.mark.parametrize("limit", [3, WITHOUT_END])
+@pytest.mark.parametrize(("code", "reason", "words"), HOPELESS.values(), ids=HOPELESS)
+def test_what_would_only_fail_again_is_not_tried_again(
+    limit: int, code: int, reason: str, words: str
+) -> None:
+    never = NoRetry(exit_codes=(132,), reasons=("OOMKilled",))
+    scene = a_scene(a_job().with_workers(1).policy(backoff_limit=limit, no_retry=never)).run()
+
+    scene.fail("j-worker-0", code, reason=reason).tick()
+
+    assert scene.job.status.phase is Phase.FAILED
+    assert scene.job.status.message == f"{words}; runPolicy.noRetry says not to try this again"
+
+
+def test_other_failures_are_tried_again_and_disruptions_in_any_case() -> None:
+    never = NoRetry(exit_codes=(132,), reasons=("PodDeleted",))
+    scene = a_scene(a_job().with_workers(2).policy(backoff_limit=1, no_retry=never)).run()
+
+    assert scene.fail("j-worker-0", 1).tick().status.phase is Phase.RESTARTING
+    scene.tick(300)
+    assert scene.run().lose("j-worker-1").tick().status.phase is Phase.RESTARTING
+
+
+def test_a_job_that_is_never_tried_again_does_not_say_why_not() -> None:
+    never = NoRetry(exit_codes=(7,))
+    scene = a_scene(a_job().with_workers(1).policy(no_retry=never)).run()
+
+    assert scene.fail("j-worker-0", 7).tick().status.message == "j-worker-0 exited with code 7"
 
 
 def test_restarts_pause_longer_each_time() -> None:

@@ -16,6 +16,8 @@ _VARIABLE = re.compile(r"[ -<>-~]+", re.ASCII)
 
 #: The longest host name, label value and Service name.
 LONGEST = 63
+ALIAS = re.compile(r"[A-Za-z0-9._~-]+", re.ASCII)
+LONGEST_ALIAS = 63
 
 
 def about_job_name(name: str) -> str | None:
@@ -42,6 +44,15 @@ def about_label(name: str, what: str) -> str | None:
     return (
         f"found {shown(name)}; {what} is at most {LONGEST} lower-case letters, digits and -, "
         "starting and ending with a letter or digit"
+    )
+
+
+def about_alias(name: str) -> str | None:
+    """What programs call a role: they find it in variables, and build variables' names from it."""
+    if ALIAS.fullmatch(name) and len(name) <= LONGEST_ALIAS:
+        return None
+    return (
+        f"found {shown(name)}; an alias is at most {LONGEST_ALIAS} letters, digits, ., _, ~ and -"
     )
 
 

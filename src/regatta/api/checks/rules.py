@@ -13,6 +13,7 @@ from regatta.api import quantity
 from regatta.api.checks import names
 from regatta.api.checks.schema import JobDraft, MetadataDraft, RoleDraft, SpecDraft
 from regatta.api.checks.suggestions import shown
+from regatta.api.checks.task_rules import check_tasks
 from regatta.api.checks.template_rules import check_labels
 from regatta.api.defaults import NAMESPACE, gloo_of, intranet_of, mode_of, scope_of
 from regatta.api.job import Intranet, Mode, RestartScope
@@ -23,8 +24,6 @@ from regatta.api.source.paths import join
 
 #: What one variable holds (`MAX_STRING`), which is a list of all of them.
 MAX_REPLICAS = 6_000
-MAX_TASKS = 32
-PORTS_PER_REPLICA = 20
 #: Why a template cannot ask for the host network by itself.
 ON_ONE_PORT = (
     "where all replicas listen on the same port, which on the host network only one of a node can "
@@ -161,52 +160,6 @@ _NEEDS = {
 }
 
 
-def _check_tasks(spec: SpecDraft) -> Iterator[Problem]:
-    tasks = spec.tasks
-    if tasks is None:
-        return
-    if not tasks:
-        yield Problem("spec.tasks", "found an empty list; write at least one task")
-    if len(tasks) > MAX_TASKS:
-        yield Problem("spec.tasks", f"found {len(tasks)} tasks; a job has at most {MAX_TASKS}")
-    seen: dict[str, int] = {}
-    for i, task in enumerate(tasks):
-        path = f"spec.tasks[{i}]"
-        if task is None:
-            yield Problem(path, "found nothing; write a task, or remove the item")
-            continue
-        if task.name is None:
-            yield Problem(f"{path}.name", "missing; every task has a name, such as worker")
-        elif message := names.about_label(task.name, "a task's name"):
-            yield Problem(f"{path}.name", message)
-        elif task.name in seen:
-            yield Problem(
-                f"{path}.name",
-                f"{shown(task.name)} is the name of tasks[{seen[task.name]}] already",
-            )
-        if task.name is not None:
-            seen.setdefault(task.name, i)
-        for key in ("min_failed", "min_succeeded"):
-            count = getattr(task.completion, key, None)
-            if count and task.replicas and count > task.replicas:
-                written = "minFailed" if key == "min_failed" else "minSucceeded"
-                yield Problem(
-                    f"{path}.completion.{written}",
-                    f"found {count}, above replicas, which is {task.replicas}; it can never happen",
-                )
-        for j, port in enumerate(task.ports or ()):
-            if port is None:
-                yield Problem(f"{path}.ports[{j}]", "found nothing; write a label and a count")
-            elif port.label is None:
-                yield Problem(f"{path}.ports[{j}].label", "missing; name the port, such as http")
-        wanted = sum(port.count or 1 for port in task.ports or () if port)
-        if wanted > PORTS_PER_REPLICA:
-            yield Problem(
-                f"{path}.ports",
-                f"found {wanted} ports in all; each replica owns a block of {PORTS_PER_REPLICA}",
-            )
-
-
 def _check_restarts(spec: SpecDraft) -> Iterator[Problem]:
     for path, (name, role) in spec.roles().items():
         policy = _pod(role).get("restartPolicy")
@@ -324,7 +277,7 @@ _RULES: tuple[Callable[[SpecDraft], Iterator[Problem]], ...] = (
     _check_roles,
     _check_sizes,
     _check_mode,
-    _check_tasks,
+    check_tasks,
     _check_restarts,
     _check_host_network,
     _check_elastic,

@@ -9,7 +9,7 @@ so that the rules (`rules`) still see the rest and all problems come at once. Wh
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -17,15 +17,19 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from regatta.api.amounts import whole_seconds
+from regatta.api.checks.names import LONGEST
 from regatta.api.checks.quotes import about_text
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
-from regatta.api.job import CleanPodPolicy, Intranet, Mode, RestartScope
+from regatta.api.job import WITHOUT_END, CleanPodPolicy, Intranet, Mode, RestartScope
 from regatta.api.problems import Problem
 from regatta.api.source.paths import join, join_all
 from regatta.api.source.yaml import Mark
 
 TEN_YEARS = 10 * 366 * 24 * 3600
 _MOST = 2**31 - 1
+MOST_PORT = 65_535
+MOST_EXIT_CODE = 255
+MOST_REASONS = 16
 _SECONDS = "a whole number of seconds"
 _NO_TEXT = "no_text"
 
@@ -103,6 +107,31 @@ def _quantity(value: object) -> object:
     raise _wrong(value, 'write a quantity such as 2, "500m" or "1Gi"')
 
 
+def _list_of(fits: Callable[[object], bool], what: str, item: object, most: int) -> BeforeValidator:
+    """A list that is right or wrong as a whole; it has at most so many items."""
+
+    def check(value: object) -> object:
+        if value is None:
+            return value
+        odd = value if not isinstance(value, list) else next((x for x in value if not fits(x)), [])
+        if odd != []:
+            raise _wrong(odd, f"write a list of {what}")
+        if isinstance(value, list) and len(value) > most:
+            raise _wrong(value, f"write at most {most}")
+        return value
+
+    shape = Annotated[list[item], Field(max_length=most)] | None  # type: ignore[valid-type]
+    return BeforeValidator(check, json_schema_input_type=shape)
+
+
+def _is_exit_code(value: object) -> bool:
+    return type(value) is int and 1 <= value <= MOST_EXIT_CODE
+
+
+def _is_reason(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST
+
+
 Text = Annotated[str | None, _text("text")]
 Flag = Annotated[bool | None, BeforeValidator(_flag)]
 Replicas = Annotated[int | None, _whole(1, _MOST, "a whole number")]
@@ -154,10 +183,12 @@ class CompletionDraft(Draft):
 class TaskPortDraft(Draft):
     label: Text = None
     count: Annotated[int | None, _whole(1, 20, "a whole number")] = None
+    begin_at: Annotated[int | None, _whole(1, MOST_PORT, "a whole number")] = None
 
 
 class TaskDraft(RoleDraft):
     name: Text = None
+    alias: Text = None
     completion: CompletionDraft | None = None
     ports: list[TaskPortDraft | None] | None = None
 
@@ -169,8 +200,30 @@ class SchedulingPolicyDraft(Draft):
     min_resources: QuantityMap = None
 
 
+class NoRetryDraft(Draft):
+    exit_codes: Annotated[
+        list[int] | None,
+        _list_of(
+            _is_exit_code,
+            f"exit codes, whole numbers from 1 to {MOST_EXIT_CODE}",
+            Annotated[int, Field(ge=1, le=MOST_EXIT_CODE)],
+            MOST_EXIT_CODE,
+        ),
+    ] = None
+    reasons: Annotated[
+        list[str] | None,
+        _list_of(
+            _is_reason,
+            "reasons that a replica may end with, such as OOMKilled",
+            Annotated[str, Field(min_length=1, max_length=LONGEST)],
+            MOST_REASONS,
+        ),
+    ] = None
+
+
 class RunPolicyDraft(Draft):
-    backoff_limit: Annotated[int | None, _whole(0, 1000, "a whole number")] = None
+    backoff_limit: Annotated[int | None, _whole(WITHOUT_END, 1000, "a whole number")] = None
+    no_retry: NoRetryDraft | None = None
     active_deadline_seconds: Seconds = None
     ttl_seconds_after_finished: Annotated[int | None, _whole(0, TEN_YEARS, _SECONDS)] = None
     suspend: Flag = None
@@ -301,6 +354,7 @@ _MAPS: dict[str, type[Draft]] = {
     "spec.tasks[].ports[]": TaskPortDraft,
     "spec.schedulingPolicy": SchedulingPolicyDraft,
     "spec.runPolicy": RunPolicyDraft,
+    "spec.runPolicy.noRetry": NoRetryDraft,
 }
 
 #: Words of neighbouring systems, and what they are called here.

@@ -38,7 +38,7 @@ def of_the_spec() -> list[Rule]:
                 f"only replicas, requests and limits may change after creation, because {instead}",
             )
         )
-    of_pods = f"{_kept('template', 't', 'o')} && {_kept('ports', 't', 'o')}"
+    of_pods = " && ".join(_kept(field, "t", "o") for field in ("template", "ports", "alias"))
     rules.append(
         Rule(
             ".tasks",

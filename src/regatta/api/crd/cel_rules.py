@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from regatta.api.checks.names import LONGEST
-from regatta.api.checks.rules import MAX_REPLICAS, ON_ONE_PORT, PORTS_PER_REPLICA
+from regatta.api.checks.rules import MAX_REPLICAS, ON_ONE_PORT
+from regatta.api.checks.schema import MOST_PORT
+from regatta.api.checks.task_rules import PORTS_PER_REPLICA
 from regatta.api.crd.structural import Schema
 from regatta.api.job import Intranet, Mode
 from regatta.api.source.limits import MAX_STRING
@@ -185,6 +187,14 @@ def of_a_task() -> list[Rule]:
             f"{PORTS_PER_REPLICA}",
             f"more than {PORTS_PER_REPLICA} in all; each replica owns a block of "
             f"{PORTS_PER_REPLICA}",
+        )
+    )
+    rules.append(
+        Rule(
+            ".ports",
+            "!has(self.ports) || self.ports.all(p, !has(p.beginAt) || "
+            f"p.beginAt + (has(p.count) ? p.count : 1) - 1 <= {MOST_PORT})",
+            f"with its count a beginAt goes beyond {MOST_PORT}, the highest port there is",
         )
     )
     return rules

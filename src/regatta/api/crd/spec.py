@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.checks.names import LONGEST
-from regatta.api.checks.rules import MAX_TASKS, PORTS_PER_REPLICA
+from regatta.api.checks.names import ALIAS, LONGEST, LONGEST_ALIAS
 from regatta.api.checks.schema import SpecDraft
+from regatta.api.checks.task_rules import MAX_TASKS, PORTS_PER_REPLICA
 from regatta.api.crd import cel_changes, cel_rules
 from regatta.api.crd.pod_template import pod_template
 from regatta.api.crd.structural import JUDGED_QUANTITY, Schema, structural
@@ -31,7 +31,7 @@ _EXPLAINED = {
     "tasks": "Roles with names of their own, instead of ps, worker and heter.",
     "withGloo": "Of jobs with ps: 0 off, 1 workers, 2 workers and servers. 1 unless set.",
     "worker": "Trains. The job completes when all workers have succeeded.",
-    "completion.minFailed": "So many failed replicas fail the job.",
+    "completion.minFailed": "So many failed replicas fail the job. 1 unless set; null: none do.",
     "completion.minSucceeded": "So many succeeded replicas complete it.",
     "limits": "The most workers that an elastic job grows to.",
     "replicas": "How many pods.",
@@ -39,9 +39,10 @@ _EXPLAINED = {
     "runPolicy.abort": "Ends the job as Aborted.",
     "runPolicy.activeDeadlineSeconds": "The job fails after so long; waiting and suspension "
     "do not count.",
-    "runPolicy.backoffLimit": "Failures after which the job is tried again.",
+    "runPolicy.backoffLimit": "Failures after which the job is tried again; -1: after each.",
     "runPolicy.hangTimeoutSeconds": "No progress for so long counts as a failure. "
     "Not on clusters yet.",
+    "runPolicy.noRetry": "Exit codes and reasons of failures after which it is not.",
     "runPolicy.restartScope": "What starts again after a failure. Only with intranet Service "
     "can it be less than the whole job.",
     "runPolicy.suspend": "Held without pods until it is false again.",
@@ -93,6 +94,8 @@ def _complete_tasks(tasks: Schema) -> None:
     _complete_role(task, cel_rules.of_a_task())
     task["required"] = ["name", "replicas"]
     task["properties"]["name"]["maxLength"] = LONGEST
+    task["properties"]["alias"] |= {"pattern": f"^{ALIAS.pattern}$", "maxLength": LONGEST_ALIAS}
+    task["properties"]["completion"]["properties"]["minFailed"]["nullable"] = True
     ports = task["properties"]["ports"]
     ports["maxItems"] = PORTS_PER_REPLICA
     ports["items"]["required"] = ["label"]

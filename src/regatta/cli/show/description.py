@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.api.job import Job, Phase, Progress
+from regatta.api.job import WITHOUT_END, Job, Phase, Progress
 from regatta.cli.follow.status_line import progress_text
 from regatta.cli.show.ansi import Paint, Painted, harmless
 from regatta.cli.show.overview import (
@@ -55,12 +55,17 @@ def _head(job: Job, paint: Paint) -> list[str]:
         ("Started", moment_text(status.start_time)),
         ("Ended", moment_text(status.completion_time)),
         ("Took", how_long(job)),
-        ("Restarts", f"{status.restarts} of {job.spec.run_policy.backoff_limit} allowed"),
+        ("Restarts", _restarts(job)),
         ("Clean pods", job.spec.clean_pod_policy),
         ("Progress", progress_text(status.progress) if status.progress else ""),
         ("No numbers", _no_numbers(status.progress) if status.progress else ""),
     ]
     return [f"{name + ':':<12}{value}" for name, value in facts if value]
+
+
+def _restarts(job: Job) -> str:
+    limit = job.spec.run_policy.backoff_limit
+    return f"{job.status.restarts}{'' if limit == WITHOUT_END else f' of {limit} allowed'}"
 
 
 def _no_numbers(progress: Progress) -> str:

@@ -56,7 +56,11 @@ def new_attempt_of(job: Job, struck: tuple[Replica, ...], whole_role: bool, **ch
 
 def fingerprint(spec: JobSpec) -> str:
     """Of everything about a job that its pods are made from, but their number."""
-    roles = {name: (role.template, role.ports) for name, role in spec.roles().items()}
+    roles = {
+        # Without an alias as it was before there were any: nothing restarts for a new version.
+        name: (role.template, role.ports, *filter(None, [role.alias]))
+        for name, role in spec.roles().items()
+    }
     text = msgspec.json.encode((roles, spec.intranet, spec.with_gloo), order="sorted")
     return hashlib.sha256(text).hexdigest()[:16]
 

@@ -30,8 +30,7 @@ def tolerated(job: Job, failed: list[Replica]) -> list[Replica]:
 
 def fails_at(completion: Completion | None) -> int | None:
     """How many failed tasks of a role fail the job; None if it takes any number."""
-    limit = 1 if completion is None or completion.min_failed is None else completion.min_failed
-    return limit if limit >= 1 else None
+    return (completion or Completion()).min_failed
 
 
 def _tasks_are_complete(job: Job, world: World) -> bool:

@@ -137,6 +137,12 @@ def _disruption(replica: Replica) -> Failure:
     return msgspec.structs.replace(failure, message=failure.message or replica.pod.disruption)
 
 
+def is_hopeless(job: Job, failure: Failure) -> bool:
+    """Whether the job says that another try would end in the same way."""
+    never = job.spec.run_policy.no_retry
+    return failure.exit_code in never.exit_codes or failure.reason in never.reasons
+
+
 def in_words(failure: Failure) -> str:
     """One line for a status message or an event; the log lines are kept beside it."""
     if failure.reason == HUNG:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from regatta.api.job import Job, Phase, RestartScope
+from regatta.api.job import WITHOUT_END, Job, Phase, RestartScope
 from regatta.controller.judge import Kind, Verdict
 from regatta.controller.observe import World, observe
 from regatta.controller.plan import Event, Instant, Plan
@@ -54,10 +54,11 @@ def restart(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
 def _message(verdict: Verdict, fault: Fault, job: Job) -> str:
     if fault.free:
         return f"{verdict.message}; starting again, not counted against backoffLimit"
-    limit = job.spec.run_policy.backoff_limit
-    return (
-        f"{verdict.message}; starting again (failure {job.status.restarts + 1} of {limit} allowed)"
+    limit, number = job.spec.run_policy.backoff_limit, job.status.restarts + 1
+    counted = (
+        f"failure {number}" if limit == WITHOUT_END else f"failure {number} of {limit} allowed"
     )
+    return f"{verdict.message}; starting again ({counted})"
 
 
 def _event(verdict: Verdict, scope: RestartScope) -> Event:
