@@ -13,6 +13,7 @@ from regatta.api.checks.suggestions import shown
 from regatta.api.errors import InvalidJob
 from regatta.api.job import Job
 from regatta.api.problems import Problem
+from regatta.api.secrets import JobSecret
 from regatta.api.source import documents, overrides
 from regatta.api.source.companions import Companions
 from regatta.api.source.leaving_out import leave_out
@@ -38,6 +39,8 @@ class Loaded:
     beside: tuple[dict[str, Any], ...] = ()
     #: What is wrong with it, where it was read as far as it goes: the job is without that.
     wrong: tuple[Problem, ...] = ()
+    #: What the file brings for the job's processes alone; no part of the job or its document.
+    secrets: tuple[JobSecret, ...] = ()
     #: Where its values stand in the file, by path.
     marks: dict[str, Mark] = field(default_factory=dict)
 

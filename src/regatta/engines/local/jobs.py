@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -31,10 +32,12 @@ from regatta.engines.local.logs.job_logs import JobLog
 from regatta.engines.local.loop import Loop
 from regatta.engines.local.replicas.meter import Measured, Meter
 from regatta.engines.local.replicas.runspec import run_folder
+from regatta.engines.local.replicas.secrets_file import withdraw_secrets, write_secrets
 from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places
 from regatta.engines.local.scheduling.ledger import places_needed
 from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.database import Store
+from regatta.engines.local.store.disk_full import telling_a_full_disk
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord, PodRecord, Reservation
 from regatta.engines.local.store.writes import Transaction
@@ -62,8 +65,9 @@ class LocalJobs:
         prepared = self._prepare(submission, shell, lambda _: last_reserved(self._store.read))
         job, now = prepared.job, self._clock.now().wall
         self._store.require_room(places_needed(job))
-        with self._store.write() as tx:
+        with self._secrets_of(prepared), self._store.write() as tx:
             if arrived := self._arrived(tx, submission.key):
+                withdraw_secrets(self._home.job(job.uid))
                 return arrived
             former = self._make_room(tx, job, submission.replace)
             companions = msgspec.json.encode(prepared.companions)
@@ -76,6 +80,18 @@ class LocalJobs:
             tx.add_event(job.uid, submitted, now)
         self._loop.look_at(job.uid, *([former] if former else []))
         return Accepted(job=job, warnings=prepared.warnings, replaced=former)
+
+    @contextmanager
+    def _secrets_of(self, prepared: prepare.Prepared) -> Iterator[None]:
+        """There before the job is, and gone where it does not come to be."""
+        folder = self._home.job(prepared.job.uid)
+        try:
+            with telling_a_full_disk(self._home.path):
+                write_secrets(folder, prepared.secrets)
+            yield
+        except BaseException:
+            withdraw_secrets(folder)
+            raise
 
     def _arrived(self, read: Queries, key: str) -> Accepted | None:
         """What a submission with this key made, when it came before."""

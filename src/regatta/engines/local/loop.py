@@ -33,6 +33,7 @@ from regatta.engines.local.replicas.keeper import Processes
 from regatta.engines.local.replicas.recording import record_run
 from regatta.engines.local.replicas.runspec import RunSpec, run_folder
 from regatta.engines.local.replicas.runtime import RunState, Runtime
+from regatta.engines.local.replicas.secrets_file import forget_secrets
 from regatta.engines.local.rubbish import Rubbish
 from regatta.engines.local.scheduling.binding import Bound, bind_pods, schedule
 from regatta.engines.local.scheduling.ledger import Ledger
@@ -273,6 +274,8 @@ class Loop:
         revisions = tx.revisions(uid)
         seen = children(record, pods, revisions, reservation, beat.progress, beat.awake)
         plan = reconcile(record.job, seen, now)
+        if plan.status is not None and plan.status.phase is not None and plan.status.phase.final:
+            forget_secrets(self._home.job(uid))  # before it is on record: nothing would come back
         again = apply_plan(tx, record, plan, now)
         due = None if plan.look_again is None else self._clock.monotonic() + plan.look_again
         self._timers.set_due(uid, due)
@@ -399,7 +402,7 @@ class Loop:
         return pod.alive and not self.notices.has_ended(pod.uid)
 
     def _build(self, pod: PodRecord) -> RunSpec:
-        return build_pod_run(self._store.read, pod, self._folder(pod))
+        return build_pod_run(self._store.read, pod, self._folder(pod), self._home.job(pod.job_uid))
 
     def _folder(self, pod: PodRecord) -> Path:
         return run_folder(self._home.pod(pod.job_uid, pod.uid), max(pod.run, 1))

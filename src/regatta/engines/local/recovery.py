@@ -16,6 +16,7 @@ from regatta.engines.local.home import Home
 from regatta.engines.local.replicas.hierarchies import remove_abandoned
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import RunPhase, Runtime
+from regatta.engines.local.replicas.secrets_file import forget_secrets
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord
 
@@ -57,6 +58,7 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool =
             aside = home.aside
             log.warning("no database knows job %s; its logs are in %s now", folder.name, aside)
             aside.mkdir(mode=0o700, exist_ok=True)
+            forget_secrets(folder)
             folder.replace(aside / folder.name)
             continue
         log.info("removing what is left of deleted job %s", folder.name)

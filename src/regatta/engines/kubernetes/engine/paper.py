@@ -18,6 +18,7 @@ from regatta.controller.plan import Instant, NewEnvironment, NewPod, NewPodGroup
 from regatta.controller.policies.gang import NATIVE, VOLCANO
 from regatta.controller.world import Children, Gangs, PodGroup, port_block
 from regatta.engines.base import Preview
+from regatta.engines.kubernetes.engine.job_secrets import shown
 from regatta.engines.kubernetes.engine.pod_views import ports_of_replica
 from regatta.engines.kubernetes.objects.hostports import ports_of
 from regatta.engines.preview import as_placed, rehearse
@@ -84,7 +85,7 @@ def preview(loaded: Loaded, now: Instant) -> Preview:
     return Preview(
         job=loaded.job,
         warnings=loaded.warnings,
-        objects=(*loaded.beside, *stage.objects()),
+        objects=(*loaded.beside, *shown(loaded), *stage.objects()),
         environment={pod.name: _environment(job, pod, shared) for pod in stage.pods},
         ports={
             pod.name: ports_of_replica(job, pod.role, pod.index) or port_block(0)

@@ -18,6 +18,12 @@ from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError, Unre
 from regatta.engines.kubernetes.api.refusal_words import plain_words
 from regatta.engines.kubernetes.api.resources import PADDLE_JOBS, Resource
 from regatta.engines.kubernetes.engine.cluster_advice import advise, refuse_what_has_no_image
+from regatta.engines.kubernetes.engine.job_secrets import (
+    hand_over,
+    put_secrets,
+    shown,
+    take_back,
+)
 from regatta.engines.kubernetes.engine.jobs import find_job, read_job, until_gone
 from regatta.engines.kubernetes.objects.annotations import REPLACED, SUBMISSION
 from regatta.engines.submission import read_submission
@@ -50,24 +56,28 @@ def read(submission: Submission, namespace: str) -> Loaded:
 async def submit(client: KubeClient, submission: Submission, loaded: Loaded) -> Accepted:
     """1. A job that this same submission made already is the answer.
     2. A job of the same name makes room, if it may.
-    3. What stands beside the job is applied, then the job is created.
+    3. What stands beside the job is applied, with its secrets, then the job is created.
     """
     for tries_left in reversed(range(REPLACING_TRIES)):
         old = await find_job(client, loaded.job.namespace, loaded.job.name)
         if old is not None:
             if _is_of(submission, old):
+                await hand_over(client, old, loaded)  # which the first time perhaps came not to
                 return Accepted(job=old, warnings=loaded.warnings)
             _refuse_when_replaced(submission, old)
             await _make_room(client, submission, loaded, old)
         for beside in loaded.beside:
             await _apply(client, beside)
+        await put_secrets(client, loaded)
         try:
             job, warnings = await _create(client, submission, _remembering(loaded, old))
         except ApiError as taken:
+            await take_back(client, loaded)
             # Somebody else's took the place that was made: it gives way too, if that was asked for.
             if not (taken.already_exists and submission.replace and tries_left):
                 raise
             continue
+        await hand_over(client, job, loaded)
         return Accepted(
             job=job,
             warnings=(*loaded.warnings, *warnings),
@@ -88,10 +98,10 @@ async def ask_server(client: KubeClient, submission: Submission, loaded: Loaded)
     answer = await _rehearse(client, submission, loaded)
     if answer is None:
         notes.append("the API server accepts the job; it is shown as it would be sent")
-    objects = [answered.json() for answered in answers]
+    objects = [*(answered.json() for answered in answers), *shown(loaded)]
     objects.append(loaded.document if answer is None else answer.json())
-    for shown in objects:
-        (shown.get("metadata") or {}).pop("managedFields", None)
+    for each in objects:
+        (each.get("metadata") or {}).pop("managedFields", None)
     warnings = () if answer is None else _warnings(answer)
     return Preview(
         job=job,

@@ -32,6 +32,7 @@ from regatta.engines.local.replicas.runspec import (
     gpu_hold,
     port_hold,
 )
+from regatta.engines.local.replicas.secrets_file import NONE, Secrets
 from regatta.engines.local.replicas.variables import (
     PodFacts,
     Variables,
@@ -67,6 +68,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str = "none"
     #: PersistentVolumes and claims of the same file.
     companions: Companions = Companions()
+    secrets: Secrets = NONE
 
 
 def build_run(
@@ -170,6 +172,7 @@ class _Builder:
             group=self._bounds(),
             tail_folders=(paddle_logs,),
             make_folders=tuple(self._volumes.folders),
+            secrets_file=self._context.secrets.file,
         )
 
     def _bounds(self) -> Group:
@@ -181,14 +184,17 @@ class _Builder:
     def _process(
         self, container: dict[str, Any], path: str, gpus: list[str] | tuple[str, ...]
     ) -> Process:
-        variables = Variables(self._facts, self._environments, path)
+        variables = Variables(self._facts, self._environments, path, self._context.secrets)
         theirs = variables.build(container)
         mounts = self._volumes.mounts(container, path, lambda text: expand(text, theirs))
         command = variables.words(container, "command", theirs)
         args = variables.words(container, "args", theirs)
         self.problems += variables.problems
         if self._context.runtime in containers.RUNTIMES:
-            return self._in_container(container, path, theirs, mounts, command, args, gpus)
+            played = self._in_container(
+                container, path, theirs, mounts, command, args, gpus, variables.secret
+            )
+            return msgspec.structs.replace(played, secrets=variables.secret)
         mounts = [mount for mount in mounts if not is_there_already(mount)]
         # It is not started; what would lie there need not be looked for on this machine.
         mounts += [Mount(source=os.devnull, target=target) for target in self._volumes.unmet]
@@ -199,6 +205,7 @@ class _Builder:
             env=env,
             cwd=self._working_directory(container, path, mounts),
             mounts=tuple(mounts),
+            secrets=variables.secret,
         )
 
     def _in_container(
@@ -210,6 +217,7 @@ class _Builder:
         command: list[str],
         args: list[str],
         gpus: list[str] | tuple[str, ...],
+        secret: Iterable[str],
     ) -> Process:
         image, runtime = container.get("image") or "", self._context.runtime
         if not image:
@@ -234,6 +242,7 @@ class _Builder:
                 name=name,
                 image=image,
                 env=env,
+                passed=tuple(secret),
                 mounts=[*ours, *mounts],
                 command=command,
                 args=args,

@@ -62,6 +62,7 @@ def run_argv(
     name: str,
     image: str,
     env: Mapping[str, str],
+    passed: Sequence[str] = (),
     mounts: Sequence[Mount] = (),
     command: Sequence[str] = (),
     args: Sequence[str] = (),
@@ -84,6 +85,8 @@ def run_argv(
         argv.append("--http-proxy=false")  # the client's proxy is not the program's
     for variable, value in env.items():
         argv += ["--env", f"{variable}={value}"]
+    for variable in passed:  # the client's own, which no command line shows
+        argv += ["--env", variable]
     for mount in mounts:
         # --mount, not --volume: paths may hold colons.
         options = f"type=bind,source={mount.source},target={mount.target}"

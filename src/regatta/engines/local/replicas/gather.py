@@ -12,13 +12,14 @@ from regatta.api.source.companions import Companions
 from regatta.engines.local.replicas import build
 from regatta.engines.local.replicas.build import Placement, build_run
 from regatta.engines.local.replicas.runspec import RunSpec
+from regatta.engines.local.replicas.secrets_file import NONE, Secrets, known_secrets
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import Context, PodRecord
 
 decode_companions = msgspec.json.Decoder(Companions).decode
 
 
-def build_pod_run(read: Queries, pod: PodRecord, folder: Path) -> RunSpec:
+def build_pod_run(read: Queries, pod: PodRecord, folder: Path, job_folder: Path) -> RunSpec:
     record = read.job(pod.job_uid)
     if record is None:
         raise FileNotFoundError(f"the job of {pod.name} is gone")
@@ -27,7 +28,9 @@ def build_pod_run(read: Queries, pod: PodRecord, folder: Path) -> RunSpec:
         with_uid(pod.manifest, pod.uid),
         placement=Placement(address=pod.address, port_base=pod.port_base, gpus=pod.gpus),
         environments=dict([environment]) if environment else {},
-        context=process_context(record.context, decode_companions(record.companions)),
+        context=process_context(
+            record.context, decode_companions(record.companions), known_secrets(job_folder)
+        ),
         folder=folder,
         run=pod.run,
     )
@@ -38,7 +41,9 @@ def with_uid(manifest: Mapping[str, Any], uid: str) -> dict[str, Any]:
     return {**manifest, "metadata": {**(manifest.get("metadata") or {}), "uid": uid}}
 
 
-def process_context(context: Context, companions: Companions) -> build.Context:
+def process_context(
+    context: Context, companions: Companions, secrets: Secrets = NONE
+) -> build.Context:
     return build.Context(
         directory=context.directory,
         shell=context.shell,
@@ -46,4 +51,5 @@ def process_context(context: Context, companions: Companions) -> build.Context:
         volumes=context.volumes,
         runtime=context.runtime,
         companions=companions,
+        secrets=secrets,
     )

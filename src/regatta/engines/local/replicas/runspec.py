@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from regatta.api.secrets import MASK
 from regatta.controller.world import PORTS_PER_REPLICA
 
 RUN_FILE = "run.json"
@@ -67,11 +68,15 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     #: A command that ends what killing the process does not (a container outlives its client).
     cleanup: tuple[str, ...] = ()
     container: Contained | None = None
+    #: Variables that the supervisor fills from the job's secrets: each by a Secret's name and a
+    #: key of it.
+    secrets: dict[str, tuple[str, str]] = {}
 
     @property
     def sees(self) -> dict[str, str]:
         """The variables of the program that is run, in a container or not."""
-        return self.env if self.container is None else self.container.env
+        env = self.env if self.container is None else self.container.env
+        return env | dict.fromkeys(self.secrets, MASK)
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +142,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     group: Group = Group()
     #: The number by which its processes are known (`supervisor/marks.py`); 0 for none.
     mark: int = 0
+    #: The file that holds the job's secrets; empty: it has none.
+    secrets_file: str = ""
     log_limits: LogLimits = LogLimits()
     #: Folders whose `workerlog.<n>` files (n >= 1) belong to the replica's log.
     tail_folders: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from regatta.api import quantity
 from regatta.api.problems import Problem
 from regatta.api.source.limits import MAX_STRINGS
 from regatta.controller.environment.references import TOO_LONG, TooLong, expand
+from regatta.engines.local.replicas.secrets_file import NONE, Secrets
 
 #: All that a replica inherits of the shell that submitted it.
 INHERITED = frozenset(
@@ -103,13 +104,20 @@ class Variables:
     """Builds one container's variables and remembers what could not be had."""
 
     def __init__(
-        self, facts: PodFacts, environments: Mapping[str, Mapping[str, str]], path: str
+        self,
+        facts: PodFacts,
+        environments: Mapping[str, Mapping[str, str]],
+        path: str,
+        secrets: Secrets = NONE,
     ) -> None:
         self._facts = facts
         self._environments = environments
+        self._secrets = secrets
         #: Where the container stands: `spec.containers[0]`.
         self._path = path
         self.problems: list[Problem] = []
+        #: Variables whose values only the supervisor reads: Secret and key of each.
+        self.secret: dict[str, tuple[str, str]] = {}
 
     def build(self, container: dict[str, Any]) -> dict[str, str]:
         """What the pod itself defines, expanded."""
@@ -121,6 +129,9 @@ class Variables:
             theirs += (source.get("configMapRef") or {}).get("name") not in self._environments
         for variable in container.get("env") or ():
             path = f"{self._path}.env[{variable['name']}]"
+            if (reference := self._secret_of(variable)) is not None:
+                self.secret[variable["name"]] = reference
+                continue
             if variable.get("valueFrom"):
                 value = self._referred(variable["valueFrom"], container, path + ".valueFrom")
             else:
@@ -184,6 +195,12 @@ class Variables:
                 return None
         self.problems.append(Problem(path, "is of a kind that this engine does not know"))
         return None
+
+    def _secret_of(self, variable: dict[str, Any]) -> tuple[str, str] | None:
+        """What of the job's own secrets it refers to."""
+        reference = (variable.get("valueFrom") or {}).get("secretKeyRef") or {}
+        name, key = reference.get("name", ""), reference.get("key", "")
+        return (name, key) if self._secrets.has(name, key) else None
 
     def _named(self, resource: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
         name = resource.get("containerName") or container.get("name")

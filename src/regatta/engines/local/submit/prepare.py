@@ -17,6 +17,7 @@ from regatta.api.errors import InvalidJob, NeverFits, PreflightFailed
 from regatta.api.job import Job, JobSpec, RoleSpec
 from regatta.api.problems import Problem
 from regatta.api.quantity import GPU
+from regatta.api.secrets import JobSecret
 from regatta.api.source.companions import Companions
 from regatta.api.source.limits import check_plain
 from regatta.api.source.paths import within
@@ -26,6 +27,7 @@ from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
 from regatta.engines.local.replicas.build import list_ignored
 from regatta.engines.local.replicas.runspec import RunSpec
+from regatta.engines.local.replicas.secrets_file import Secrets
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.scheduling.reservations import BEGINNING
@@ -45,6 +47,12 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     companions: Companions
     warnings: tuple[Problem, ...]
     rehearsal: Rehearsal
+    #: What only its processes may know.
+    secrets: tuple[JobSecret, ...] = ()
+
+    @property
+    def known(self) -> Secrets:
+        return Secrets.of({secret.name: secret.data for secret in self.secrets})
 
 
 def prepare(
@@ -75,7 +83,8 @@ def prepare(
     context = Context.of(shell)
     played = _of_one_each(job) if too_large else job
     rehearsal = rehearse_here(played, where(places_needed(played)), now, machine.gpus)
-    runs, missing = build_runs(played, rehearsal, context, loaded.companions, all_pods=False)
+    known = Secrets.of({secret.name: secret.data for secret in loaded.secrets})
+    runs, missing = build_runs(played, rehearsal, context, loaded.companions, known, all_pods=False)
     doubts: list[Problem] = []
     if not shell.no_preflight:
         roles = {pod.name: pod.role for pod in rehearsal.pods}
@@ -97,6 +106,7 @@ def prepare(
         companions=loaded.companions,
         warnings=tuple(warnings),
         rehearsal=rehearsal,
+        secrets=loaded.secrets,
     )
 
 
@@ -108,7 +118,12 @@ def check_here(submission: Submission, shell: Shell) -> Prepared:
 
 def preview(prepared: Prepared) -> Preview:
     runs, _ = build_runs(
-        prepared.job, prepared.rehearsal, prepared.context, prepared.companions, all_pods=True
+        prepared.job,
+        prepared.rehearsal,
+        prepared.context,
+        prepared.companions,
+        prepared.known,
+        all_pods=True,
     )
     notes = ["addresses and ports are the next free ones; another job may take them first"]
     for pod in prepared.rehearsal.pods:

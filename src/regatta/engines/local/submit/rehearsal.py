@@ -21,6 +21,7 @@ from regatta.controller.world import Children, port_block
 from regatta.engines.local.replicas.build import Placement, draft_run
 from regatta.engines.local.replicas.gather import process_context, with_uid
 from regatta.engines.local.replicas.runspec import RunSpec
+from regatta.engines.local.replicas.secrets_file import Secrets
 from regatta.engines.local.scheduling.ledger import needs_of
 from regatta.engines.local.scheduling.reservations import place, ports_of
 from regatta.engines.local.store.records import Context, Reservation
@@ -80,7 +81,13 @@ def rehearse_here(
 
 
 def build_runs(
-    job: Job, rehearsal: Rehearsal, context: Context, companions: Companions, *, all_pods: bool
+    job: Job,
+    rehearsal: Rehearsal,
+    context: Context,
+    companions: Companions,
+    secrets: Secrets,
+    *,
+    all_pods: bool,
 ) -> tuple[dict[str, RunSpec], list[Problem]]:
     """Runs by pod name, of every pod or of each role's first, which shows the same mistakes; and
     why some of them cannot be started, with paths that lead into the job."""
@@ -94,7 +101,7 @@ def build_runs(
             with_uid(pod.manifest, pod.name),
             placement=rehearsal.places[pod.name],
             environments=data,
-            context=process_context(context, companions),
+            context=process_context(context, companions, secrets),
             folder=Path("/run/regatta") / pod.name,
             run=1,
         )

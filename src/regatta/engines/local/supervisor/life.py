@@ -17,7 +17,7 @@ import errno
 import os
 import time
 
-from . import jsonfile, marks, tree
+from . import jsonfile, marks, private, tree
 from .claim import AlreadyClaimed, Taken, boot_id, start_time, take_claim, take_holds
 from .groups import Group
 from .memory_kills import KILLED, MemoryKills
@@ -78,6 +78,7 @@ class Life:
         holds: list[Any] = []
         try:
             self._heed_stop()
+            private.fill(self._spec)
             holds = take_holds(self._spec["holds"])
             for process in self._spec["init"]:
                 self._prepare(process)
