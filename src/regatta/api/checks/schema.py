@@ -8,15 +8,19 @@ so that the rules (`rules`) still see the rest and all problems come at once. Wh
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
-from regatta.api.amounts import whole_seconds
+from regatta.api.checks.fields import MOST as _MOST
+from regatta.api.checks.fields import NO_TEXT, SENTENCE, drafted
+from regatta.api.checks.fields import SECONDS as _SECONDS
+from regatta.api.checks.fields import flag as _flag
+from regatta.api.checks.fields import text as _text
+from regatta.api.checks.fields import whole as _whole
+from regatta.api.checks.fields import wrong as _wrong
 from regatta.api.checks.quotes import about_text
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
 from regatta.api.job import CleanPodPolicy, Intranet, Mode, RestartScope
@@ -25,39 +29,6 @@ from regatta.api.source.paths import join, join_all
 from regatta.api.source.yaml import Mark
 
 TEN_YEARS = 10 * 366 * 24 * 3600
-_MOST = 2**31 - 1
-_SECONDS = "a whole number of seconds"
-_NO_TEXT = "no_text"
-
-
-def _wrong(value: object, right: str) -> PydanticCustomError:
-    sentence = f"found {shown(value)}; {right}"
-    return PydanticCustomError("sentence", "{sentence}", {"sentence": sentence})
-
-
-def _whole(low: int, high: int, what: str, not_a_map: str = "") -> BeforeValidator:
-    """`not_a_map`: what to write for somebody who meant another field of that name."""
-
-    def check(value: object) -> object:
-        if value is None or (type(value) is int and low <= value <= high):
-            return value
-        right = f"write {what}"
-        if isinstance(value, dict) and not_a_map:
-            right = not_a_map
-        elif isinstance(value, str) and value.strip().isdecimal():
-            right += " without the quotes"
-        elif isinstance(value, str) and what == _SECONDS:
-            right += f": {seconds}" if (seconds := whole_seconds(value)) else ", such as 3600"
-        elif not isinstance(value, int) and what.startswith("a whole number"):
-            right += f", such as {max(low, 2)}"
-        if type(value) is int and what.startswith("a whole number"):
-            told = high < _MOST or value > high
-            right += f" from {low:,} to {high:,}" if told else f" of at least {low:,}"
-        raise _wrong(value, right)
-
-    return BeforeValidator(
-        check, json_schema_input_type=Annotated[int, Field(ge=low, le=high)] | None
-    )
 
 
 def _for_containers(field: str) -> str:
@@ -65,23 +36,6 @@ def _for_containers(field: str) -> str:
         "it is a number of replicas here. What a container has is written under "
         f"template.spec.containers[0].resources.{field}"
     )
-
-
-def _text(what: str) -> BeforeValidator:
-    def check(value: object) -> object:
-        if value is None or isinstance(value, str):
-            return value
-        if isinstance(value, int | float):  # how it was written is known where it is told
-            raise PydanticCustomError(_NO_TEXT, "not text")
-        raise _wrong(value, f"write {what}, in quotes")
-
-    return BeforeValidator(check)
-
-
-def _flag(value: object) -> object:
-    if value is None or isinstance(value, bool):
-        return value
-    raise _wrong(value, "write true or false, without quotes")
 
 
 def _one_of(options: type[Any], also: dict[str, str]) -> BeforeValidator:
@@ -224,19 +178,14 @@ def read(
 
     A misspelt `wroker` explains why there is no `worker`, which need not be told as well.
     """
-    try:
-        return JobDraft.model_validate(document), [], set()
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-    readable = copy.deepcopy(document)
+    draft, errors = drafted(JobDraft, document)
     problems: list[Problem] = []
     explained: set[str] = set()
     for found in errors:
         loc = found["loc"]
         problems.append(_problem(document, loc, found["type"], found["msg"], marks))
         explained |= {problems[-1].path, *_meant(loc, found["type"])}
-        _blank(readable, loc, unknown=found["type"] == "extra_forbidden")
-    return JobDraft.model_validate(readable), problems, explained
+    return draft, problems, explained
 
 
 def _meant(loc: tuple[int | str, ...], kind: str) -> set[str]:
@@ -262,27 +211,18 @@ def _problem(
     marks: Mapping[str, Mark],
 ) -> Problem:
     path = join_all("", loc)
-    if kind == "sentence":
+    if kind == SENTENCE:
         return Problem(path, sentence)
     if kind == "extra_forbidden":
         return Problem(path, _about_unknown(loc))
     value: Any = document
     for step in loc:
         value = value[step]
-    if kind == _NO_TEXT:
+    if kind == NO_TEXT:
         return Problem(path, about_text(value, path, marks.get(path)))
     wanted = "a list" if kind == "list_type" else "a map"
     example = "`- ` items" if kind == "list_type" else "indented `key: value` lines"
     return Problem(path, f"found {shown(value)}; write {wanted}: {example}")
-
-
-def _blank(document: Any, loc: tuple[int | str, ...], *, unknown: bool) -> None:
-    for step in loc[:-1]:
-        document = document[step]
-    if unknown:
-        del document[loc[-1]]
-    else:
-        document[loc[-1]] = None
 
 
 def _fields(model: type[Draft]) -> list[str]:
