@@ -43,7 +43,7 @@ def role_labels(originals: Iterable[str]) -> dict[str, str]:
 
 
 def room_for_job(roles: Iterable[tuple[str, int]]) -> int:
-    """What `<job>-<role>-<index>` leaves to the job, by the roles' labels and numbers of replicas."""
+    """What `<job>-<role>-<index>` leaves to the job, by its roles' labels and replicas."""
     longest = max(len(f"-{label}-{max(replicas, 1) - 1}") for label, replicas in roles)
     return LONGEST - longest
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import msgspec
 
 from regatta.api.checks.suggestions import shown
-from regatta.api.openpai.setting import Setting
+from regatta.api.openpai.wanted import Setting
 from regatta.api.problems import Problem
 
 ROOT = "PAI_DEFAULT_FS_URI"

@@ -67,16 +67,21 @@ def kind_of(value: object) -> str:
     return kinds.get(type(value), "nothing" if value is None else "a number")
 
 
-def read(model: type[M], document: dict[str, Any]) -> tuple[M, list[Problem], set[str]]:
-    """The config as far as it can be read, what could not be, and the places that this explains."""
+def read(
+    model: type[M], document: dict[str, Any], at: str = ""
+) -> tuple[M, list[Problem], set[str]]:
+    """The config as far as it can be read, what could not be, and the places that this explains.
+
+    `at`: where this map stands in the config, when it is a part of it.
+    """
     draft, errors = drafted(model, document)
-    problems = [_problem(model, document, found) for found in errors]
+    problems = [_problem(model, document, found, at) for found in errors]
     explained = {problem.path for problem in problems}
     for found in errors:
         if found["type"] == "extra_forbidden":
             loc = found["loc"]
             meant = closest(str(loc[-1]), _fields(_model_at(model, loc)))
-            explained |= {join_all("", (*loc[:-1], meant))} if meant else set()
+            explained |= {join_all(at, (*loc[:-1], meant))} if meant else set()
     return draft, problems, explained
 
 
@@ -85,9 +90,9 @@ def news(found: Iterable[Problem], told: set[str]) -> Iterator[Problem]:
     return (problem for problem in found if told.isdisjoint(lineage(problem.path)))
 
 
-def _problem(model: type[BaseModel], document: object, found: ErrorDetails) -> Problem:
+def _problem(model: type[BaseModel], document: object, found: ErrorDetails, at: str) -> Problem:
     loc, kind = found["loc"], found["type"]
-    path = join_all("", loc)
+    path = join_all(at, loc)
     if kind == SENTENCE:
         return Problem(path, found["msg"])
     if kind == "extra_forbidden":
@@ -119,8 +124,8 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel]:
         else:  # a list's items, or a map's values
             here = typing.get_args(here)[-1]
         here = _present(here)
-    assert issubclass(here, BaseModel)
-    return here
+    holder: type[BaseModel] = here
+    return holder
 
 
 def _present(annotation: Any) -> Any:

@@ -30,9 +30,8 @@ from regatta.api.openpai.reading import (
 )
 from regatta.api.openpai.retries import FOR_EVER, MOST_RETRIES, run_policy
 from regatta.api.openpai.scripts import with_folders
-from regatta.api.openpai.setting import Setting
 from regatta.api.openpai.templates import as_text
-from regatta.api.openpai.wanted import Wanted, WantedPort, WantedRole, shared_variables
+from regatta.api.openpai.wanted import Setting, Wanted, WantedPort, WantedRole, shared_variables
 from regatta.api.problems import Problem
 from regatta.api.source.limits import capped
 from regatta.api.source.paths import join

@@ -1,4 +1,4 @@
-"""What a config asks for, whichever protocol it is written in: the middle of the way.
+"""What a config asks for, and of whom, whichever protocol it is in: the middle of the way.
 
 Reading v1 and v2 ends here, and `paddlejob` begins here. Each value knows the field that its author
 wrote, so that what is found to be wrong with the job can be told there.
@@ -11,6 +11,19 @@ from typing import Any, Literal
 import msgspec
 
 from regatta.api.problems import Problem
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What the place that takes a config says of itself, and who hands it in."""
+
+    #: Who submits the job. Variables name them, and where nobody is known they say `user`.
+    user: str = ""
+    #: What `$PAI_DEFAULT_FS_URI` stands for: a path, or a `file://` URI. Empty: not configured.
+    default_fs_uri: str = ""
+
+    @property
+    def owner(self) -> str:
+        return self.user or "user"
 
 
 class WantedPort(msgspec.Struct, frozen=True, kw_only=True):
