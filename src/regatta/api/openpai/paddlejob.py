@@ -50,9 +50,12 @@ def document_of(wanted: Wanted) -> dict[str, Any]:
 
 def marks_of(wanted: Wanted) -> dict[str, str]:
     """Our path → the author's. The longest that holds a place is the one that counts."""
-    marks = {"metadata.name": wanted.marks.get("metadata.name", ""), **wanted.marks}
+    marks = dict(wanted.marks)
     for i, role in enumerate(wanted.roles):
         place = f"spec.tasks[{i}]"
+        for j, variable in enumerate(wanted.variables):
+            if theirs := wanted.variable_marks.get(variable):
+                marks[f"{place}.template.spec.containers[0].env[{j}]"] = theirs
         for ours, theirs in role.marks.items():
             marks[place if not ours else f"{place}.{ours}"] = theirs
     return marks

@@ -13,7 +13,7 @@ _PREREQUISITES = {"data": "dataDir", "output": "outputDir", "script": "codeDir"}
 
 
 def as_v2(config: dict[str, Any]) -> dict[str, Any]:
-    """`config` is one that `convert` took. What is secret is masked, as it is in every v2 config."""
+    """`config` is one that `convert` took. Secrets are masked, as in every v2 config."""
     envs = config.get("jobEnvs") or {}
     folders = {kind: config[key] for kind, key in _PREREQUISITES.items() if config.get(key)}
     roles = [role for role in config["taskRoles"] if role is not None]

@@ -119,6 +119,12 @@ def wanted(config: dict[str, Any], setting: Setting) -> Wanted:
         virtual_cluster=cluster,
         roles=tuple(_role(path, role, draft, places) for path, role in draft.roles()),
         variables=_variables(draft, setting, places, cluster),
+        variable_marks={
+            "PAI_DATA_DIR": "dataDir",
+            "PAI_OUTPUT_DIR": "outputDir",
+            "PAI_CODE_DIR": "codeDir",
+            **{key: join("jobEnvs", key) for key in draft.job_envs or {}},
+        },
         run_policy=run_policy(FOR_EVER if retries == _RETRY_ALWAYS else retries, 1),
         gpu_type=draft.gpu_type or "",
         extras=copy.deepcopy(draft.extras or {}),

@@ -110,7 +110,7 @@ class ExtrasDraft(Draft):
     model_config = ConfigDict(extra="allow")
 
     gang_allocation: Flag = None
-    plugins: list[PluginDraft | None] | None = Field(None, alias=RUNTIME_PLUGIN)
+    plugins: list[PluginDraft | None] | None = Field(None, alias="com.microsoft.pai.runtimeplugin")
 
 
 class ConfigDraft(Draft):

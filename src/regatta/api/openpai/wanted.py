@@ -73,8 +73,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[WantedRole, ...]
     #: The literal variables of every replica.
     variables: dict[str, str]
+    #: The author's field that one of them comes from.
+    variable_marks: dict[str, str] = {}
     #: `spec.runPolicy`, and what the job's network must be for it.
-    run_policy: dict[str, Any]
+    run_policy: dict[str, Any] = {}
     intranet: str = ""
     gpu_type: str = ""
     secrets: dict[str, str] = {}
