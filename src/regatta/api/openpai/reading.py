@@ -152,9 +152,7 @@ def check_size(path: str, roles: int, field: str, counts: Iterable[int]) -> Iter
 
 def check_minimum(path: str, count: int | None, field: str, tasks: int) -> Iterator[Problem]:
     if count is not None and count > tasks:
-        yield Problem(
-            path, f"found {count}, above {field}, which is {tasks}; so many can never end"
-        )
+        yield Problem(path, f"found {count}, above {field}, which is {tasks}; it can never happen")
 
 
 def check_ports(path: str, counts: dict[str, int]) -> Iterator[Problem]:

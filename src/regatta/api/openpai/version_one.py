@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from regatta.api.checks.names import about_label, about_label_value
+from regatta.api.checks.names import LONGEST, about_label, about_label_value
 from regatta.api.checks.schema import Draft, Text
 from regatta.api.checks.suggestions import shown
 from regatta.api.errors import InvalidConfig
@@ -148,8 +148,12 @@ def _check(draft: ConfigDraft) -> Iterator[Problem]:
         yield Problem("image", "missing; write the image that every task runs in")
     elif not re.fullmatch(r"\S+", draft.image):
         yield Problem("image", f"found {shown(draft.image)}; an image's name has no spaces in it")
-    if draft.gpu_type and (message := about_label_value(draft.gpu_type)):
-        yield Problem("gpuType", message)
+    if draft.gpu_type and about_label_value(draft.gpu_type):
+        yield Problem(
+            "gpuType",
+            f"found {shown(draft.gpu_type)}; it is compared with a label of the nodes, which has "
+            f"at most {LONGEST} letters, digits, -, _ and ., such as Tesla-V100",
+        )
     cluster = draft.virtual_cluster
     if cluster and (message := about_label(cluster, "a virtual cluster")):
         yield Problem("virtualCluster", message)

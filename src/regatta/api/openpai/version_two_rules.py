@@ -132,9 +132,11 @@ def _check_reference(
 ) -> Iterator[Problem]:
     if draft.prerequisite(name, kind) is not None:
         return
-    of_kind = [
-        item.name or "" for item in draft.prerequisites or () if item and kind in (None, item.type)
-    ]
+    of_kind = dict.fromkeys(
+        item.name
+        for item in draft.prerequisites or ()
+        if item and item.name and kind in (None, item.type)
+    )
     there = f"There are: {listed(of_kind)}" if of_kind else "there are none"
     yield Problem(
         path,
@@ -236,7 +238,8 @@ def _check_deployments(draft: ConfigDraft) -> Iterator[Problem]:
             yield Problem(
                 f"{path}.name", f"{shown(item.name)} is the name of {seen[item.name]} already"
             )
-        seen.setdefault(item.name or "", path)
+        if item.name is not None:
+            seen.setdefault(item.name, path)
         yield from _check_deployment(path, item, list(draft.task_roles or {}))
     chosen = draft.defaults and draft.defaults.deployment
     if chosen and chosen not in seen:
