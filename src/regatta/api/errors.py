@@ -8,7 +8,7 @@ message and problems, and its client raises the same kind again (`error_of`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from regatta.api.problems import Problem
 
@@ -59,6 +59,19 @@ class InvalidJob(RegattaError):
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)), problems)
+
+
+class InvalidConfig(InvalidJob):
+    """The same of a job config of OpenPAI's: problems have the paths of its own fields."""
+
+    def __init__(self, problems: list[Problem], protocol: Literal[1, 2]) -> None:
+        super().__init__(problems)
+        self.protocol = protocol
+
+    @property
+    def openpai_code(self) -> str:
+        """What OpenPAI's own API calls it."""
+        return "InvalidParametersError" if self.protocol == 1 else "InvalidProtocolError"
 
 
 class ShellRefused(RegattaError):

@@ -8,15 +8,24 @@ so that the rules (`rules`) still see the rest and all problems come at once. Wh
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
-from regatta.api.amounts import whole_seconds
+from regatta.api.checks.fields import (
+    MOST,
+    NO_TEXT,
+    SECONDS,
+    SENTENCE,
+    drafted,
+    flag,
+    list_of,
+    text,
+    whole,
+    wrong,
+)
 from regatta.api.checks.names import LONGEST
 from regatta.api.checks.quotes import about_text
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
@@ -26,42 +35,9 @@ from regatta.api.source.paths import join, join_all
 from regatta.api.source.yaml import Mark
 
 TEN_YEARS = 10 * 366 * 24 * 3600
-_MOST = 2**31 - 1
 MOST_PORT = 65_535
 MOST_EXIT_CODE = 255
 MOST_REASONS = 16
-_SECONDS = "a whole number of seconds"
-_NO_TEXT = "no_text"
-
-
-def _wrong(value: object, right: str) -> PydanticCustomError:
-    sentence = f"found {shown(value)}; {right}"
-    return PydanticCustomError("sentence", "{sentence}", {"sentence": sentence})
-
-
-def _whole(low: int, high: int, what: str, not_a_map: str = "") -> BeforeValidator:
-    """`not_a_map`: what to write for somebody who meant another field of that name."""
-
-    def check(value: object) -> object:
-        if value is None or (type(value) is int and low <= value <= high):
-            return value
-        right = f"write {what}"
-        if isinstance(value, dict) and not_a_map:
-            right = not_a_map
-        elif isinstance(value, str) and value.strip().isdecimal():
-            right += " without the quotes"
-        elif isinstance(value, str) and what == _SECONDS:
-            right += f": {seconds}" if (seconds := whole_seconds(value)) else ", such as 3600"
-        elif not isinstance(value, int) and what.startswith("a whole number"):
-            right += f", such as {max(low, 2)}"
-        if type(value) is int and what.startswith("a whole number"):
-            told = high < _MOST or value > high
-            right += f" from {low:,} to {high:,}" if told else f" of at least {low:,}"
-        raise _wrong(value, right)
-
-    return BeforeValidator(
-        check, json_schema_input_type=Annotated[int, Field(ge=low, le=high)] | None
-    )
 
 
 def _for_containers(field: str) -> str:
@@ -71,23 +47,6 @@ def _for_containers(field: str) -> str:
     )
 
 
-def _text(what: str) -> BeforeValidator:
-    def check(value: object) -> object:
-        if value is None or isinstance(value, str):
-            return value
-        if isinstance(value, int | float):  # how it was written is known where it is told
-            raise PydanticCustomError(_NO_TEXT, "not text")
-        raise _wrong(value, f"write {what}, in quotes")
-
-    return BeforeValidator(check)
-
-
-def _flag(value: object) -> object:
-    if value is None or isinstance(value, bool):
-        return value
-    raise _wrong(value, "write true or false, without quotes")
-
-
 def _one_of(options: type[Any], also: dict[str, str]) -> BeforeValidator:
     words = [str(option.value) for option in options]
 
@@ -95,7 +54,7 @@ def _one_of(options: type[Any], also: dict[str, str]) -> BeforeValidator:
         value = also.get(value, value) if isinstance(value, str) else value
         if value is None or (isinstance(value, str) and value in words):
             return value
-        raise _wrong(value, f"{did_you_mean(value, words)}Allowed: {listed(words, 'or')}")
+        raise wrong(value, f"{did_you_mean(value, words)}Allowed: {listed(words, 'or')}")
 
     allowed = Literal[*words, *also]  # type: ignore[valid-type]
     return BeforeValidator(check, json_schema_input_type=allowed | None)
@@ -104,24 +63,7 @@ def _one_of(options: type[Any], also: dict[str, str]) -> BeforeValidator:
 def _quantity(value: object) -> object:
     if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
         return value
-    raise _wrong(value, 'write a quantity such as 2, "500m" or "1Gi"')
-
-
-def _list_of(fits: Callable[[object], bool], what: str, item: object, most: int) -> BeforeValidator:
-    """A list that is right or wrong as a whole; it has at most so many items."""
-
-    def check(value: object) -> object:
-        if value is None:
-            return value
-        odd = value if not isinstance(value, list) else next((x for x in value if not fits(x)), [])
-        if odd != []:
-            raise _wrong(odd, f"write a list of {what}")
-        if isinstance(value, list) and len(value) > most:
-            raise _wrong(value, f"write at most {most}")
-        return value
-
-    shape = Annotated[list[item], Field(max_length=most)] | None  # type: ignore[valid-type]
-    return BeforeValidator(check, json_schema_input_type=shape)
+    raise wrong(value, 'write a quantity such as 2, "500m" or "1Gi"')
 
 
 def _is_exit_code(value: object) -> bool:
@@ -132,10 +74,10 @@ def _is_reason(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= LONGEST
 
 
-Text = Annotated[str | None, _text("text")]
-Flag = Annotated[bool | None, BeforeValidator(_flag)]
-Replicas = Annotated[int | None, _whole(1, _MOST, "a whole number")]
-Seconds = Annotated[int | None, _whole(1, TEN_YEARS, _SECONDS)]
+Text = Annotated[str | None, text("text")]
+Flag = Annotated[bool | None, BeforeValidator(flag)]
+Replicas = Annotated[int | None, whole(1, MOST, "a whole number")]
+Seconds = Annotated[int | None, whole(1, TEN_YEARS, SECONDS)]
 TextMap = dict[str, Text] | None
 QuantityMap = dict[str, Annotated[str | int | float | None, BeforeValidator(_quantity)]] | None
 
@@ -167,9 +109,9 @@ class MetadataDraft(Draft):
 class RoleDraft(Draft):
     replicas: Replicas = None
     requests: Annotated[
-        int | None, _whole(1, _MOST, "a whole number", _for_containers("requests"))
+        int | None, whole(1, MOST, "a whole number", _for_containers("requests"))
     ] = None
-    limits: Annotated[int | None, _whole(1, _MOST, "a whole number", _for_containers("limits"))] = (
+    limits: Annotated[int | None, whole(1, MOST, "a whole number", _for_containers("limits"))] = (
         None
     )
     template: dict[str, Any] | None = None
@@ -182,8 +124,8 @@ class CompletionDraft(Draft):
 
 class TaskPortDraft(Draft):
     label: Text = None
-    count: Annotated[int | None, _whole(1, 20, "a whole number")] = None
-    begin_at: Annotated[int | None, _whole(1, MOST_PORT, "a whole number")] = None
+    count: Annotated[int | None, whole(1, 20, "a whole number")] = None
+    begin_at: Annotated[int | None, whole(1, MOST_PORT, "a whole number")] = None
 
 
 class TaskDraft(RoleDraft):
@@ -203,7 +145,7 @@ class SchedulingPolicyDraft(Draft):
 class NoRetryDraft(Draft):
     exit_codes: Annotated[
         list[int] | None,
-        _list_of(
+        list_of(
             _is_exit_code,
             f"exit codes, whole numbers from 1 to {MOST_EXIT_CODE}",
             Annotated[int, Field(ge=1, le=MOST_EXIT_CODE)],
@@ -212,7 +154,7 @@ class NoRetryDraft(Draft):
     ] = None
     reasons: Annotated[
         list[str] | None,
-        _list_of(
+        list_of(
             _is_reason,
             "reasons that a replica may end with, such as OOMKilled",
             Annotated[str, Field(min_length=1, max_length=LONGEST)],
@@ -222,10 +164,10 @@ class NoRetryDraft(Draft):
 
 
 class RunPolicyDraft(Draft):
-    backoff_limit: Annotated[int | None, _whole(WITHOUT_END, 1000, "a whole number")] = None
+    backoff_limit: Annotated[int | None, whole(WITHOUT_END, 1000, "a whole number")] = None
     no_retry: NoRetryDraft | None = None
     active_deadline_seconds: Seconds = None
-    ttl_seconds_after_finished: Annotated[int | None, _whole(0, TEN_YEARS, _SECONDS)] = None
+    ttl_seconds_after_finished: Annotated[int | None, whole(0, TEN_YEARS, SECONDS)] = None
     suspend: Flag = None
     abort: Flag = None
     restart_scope: Annotated[RestartScope | None, _one_of(RestartScope, {})] = None
@@ -240,7 +182,7 @@ class SpecDraft(Draft):
     clean_pod_policy: _Clean = None
     clean_policy: _Clean = None
     with_gloo: Annotated[
-        int | None, _whole(0, 2, "0 (off), 1 (workers) or 2 (workers and servers)")
+        int | None, whole(0, 2, "0 (off), 1 (workers) or 2 (workers and servers)")
     ] = None
     intranet: Annotated[Intranet | None, _one_of(Intranet, {"HostNetwork": "Host"})] = None
     ps: RoleDraft | None = None
@@ -248,7 +190,7 @@ class SpecDraft(Draft):
     heter: RoleDraft | None = None
     tasks: list[TaskDraft | None] | None = None
     scheduling_policy: SchedulingPolicyDraft | None = None
-    elastic: Annotated[int | None, _whole(0, 1000, "a whole number")] = None
+    elastic: Annotated[int | None, whole(0, 1000, "a whole number")] = None
     run_policy: RunPolicyDraft | None = None
 
     def roles(self) -> dict[str, tuple[str, RoleDraft]]:
@@ -277,19 +219,14 @@ def read(
 
     A misspelt `wroker` explains why there is no `worker`, which need not be told as well.
     """
-    try:
-        return JobDraft.model_validate(document), [], set()
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-    readable = copy.deepcopy(document)
+    draft, errors = drafted(JobDraft, document)
     problems: list[Problem] = []
     explained: set[str] = set()
     for found in errors:
         loc = found["loc"]
         problems.append(_problem(document, loc, found["type"], found["msg"], marks))
         explained |= {problems[-1].path, *_meant(loc, found["type"])}
-        _blank(readable, loc, unknown=found["type"] == "extra_forbidden")
-    return JobDraft.model_validate(readable), problems, explained
+    return draft, problems, explained
 
 
 def _meant(loc: tuple[int | str, ...], kind: str) -> set[str]:
@@ -315,27 +252,18 @@ def _problem(
     marks: Mapping[str, Mark],
 ) -> Problem:
     path = join_all("", loc)
-    if kind == "sentence":
+    if kind == SENTENCE:
         return Problem(path, sentence)
     if kind == "extra_forbidden":
         return Problem(path, _about_unknown(loc))
     value: Any = document
     for step in loc:
         value = value[step]
-    if kind == _NO_TEXT:
+    if kind == NO_TEXT:
         return Problem(path, about_text(value, path, marks.get(path)))
     wanted = "a list" if kind == "list_type" else "a map"
     example = "`- ` items" if kind == "list_type" else "indented `key: value` lines"
     return Problem(path, f"found {shown(value)}; write {wanted}: {example}")
-
-
-def _blank(document: Any, loc: tuple[int | str, ...], *, unknown: bool) -> None:
-    for step in loc[:-1]:
-        document = document[step]
-    if unknown:
-        del document[loc[-1]]
-    else:
-        document[loc[-1]] = None
 
 
 def _fields(model: type[Draft]) -> list[str]:

@@ -1,0 +1,97 @@
+"""A job config of OpenPAI's becomes one PaddleJob document, and what must go beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import msgspec
+
+from regatta.api.errors import InvalidConfig, InvalidJob
+from regatta.api.openpai import version_one, version_two
+from regatta.api.openpai.paddlejob import document_of, labels_of, marks_of
+from regatta.api.openpai.wanted import Registry, Setting
+from regatta.api.problems import Problem
+from regatta.api.source.limits import check_plain
+from regatta.api.source.paths import lineage
+
+_OURS = ("apiVersion", "kind")
+
+
+class Converted(msgspec.Struct, frozen=True, kw_only=True):
+    """No secret stands in `document`, `config`, `extras` or `warnings`."""
+
+    #: The PaddleJob, as it would stand in a file.
+    document: dict[str, Any]
+    name: str
+    user: str
+    virtual_cluster: str
+    #: A task's name in the document → the role's in the config.
+    roles: dict[str, str]
+    #: What the Secret `<metadata.name>-secrets` must hold, by key; empty where there need be none.
+    secrets: dict[str, str]
+    #: What the Secret `<metadata.name>-registry` must hold.
+    registries: tuple[Registry, ...]
+    warnings: tuple[Problem, ...]
+    #: As it was written, with secrets masked.
+    config: dict[str, Any]
+    protocol: Literal[1, 2]
+    extras: dict[str, Any]
+    #: A path in the document → the one in the config; see `where`.
+    marks: dict[str, str]
+
+    def where(self, path: str) -> str:
+        """The author's field that a place of the document comes from; itself where none does."""
+        return next((self.marks[at] for at in lineage(path) if at in self.marks), path)
+
+    def told(self, problem: Problem) -> Problem:
+        """What somebody found in the document, at the field that its author wrote."""
+        return replace(problem, path=self.where(problem.path))
+
+    def __repr__(self) -> str:  # secrets are in no log
+        return f"Converted({self.user}~{self.name})"
+
+
+def is_openpai(document: object) -> bool:
+    """Whether this is one of OpenPAI's configs, right or wrong."""
+    if not isinstance(document, dict) or any(key in document for key in _OURS):
+        return False
+    return (
+        "jobName" in document
+        or "protocolVersion" in document
+        or isinstance(document.get("taskRoles"), dict | list)
+    )
+
+
+def protocol_of(document: dict[str, Any]) -> Literal[1, 2]:
+    if "protocolVersion" in document:
+        return 2
+    if "jobName" in document:
+        return 1
+    return 2 if isinstance(document.get("taskRoles"), dict) else 1
+
+
+def convert(document: dict[str, Any], setting: Setting) -> Converted:
+    """Raises InvalidConfig with every problem at once, each at the field that its author wrote."""
+    protocol = protocol_of(document)
+    try:
+        check_plain(document)
+    except InvalidJob as odd:
+        raise InvalidConfig(list(odd.problems), protocol) from odd
+    read = version_one.wanted if protocol == 1 else version_two.wanted
+    wanted = read(document, setting)
+    _, labels = labels_of(wanted)
+    return Converted(
+        document=document_of(wanted),
+        name=wanted.name,
+        user=wanted.user,
+        virtual_cluster=wanted.virtual_cluster,
+        roles={label: role for role, label in labels.items()},
+        secrets=wanted.secrets,
+        registries=wanted.registries,
+        warnings=wanted.warnings,
+        config=wanted.config,
+        protocol=protocol,
+        extras=wanted.extras,
+        marks=marks_of(wanted),
+    )

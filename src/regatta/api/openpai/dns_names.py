@@ -1,0 +1,64 @@
+"""Names of OpenPAI's jobs and roles as host names.
+
+`Train_MNIST.v2` can be no host name. A name that already is one stays as it is; any other is
+shortened to what a host name may hold, and six digits of its own hash keep it apart from others
+that are shortened alike. A name that ends as if it were such a result is treated as the others are,
+so that nobody can choose a name which somebody else's becomes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from regatta.api.checks.names import LONGEST
+
+LONGEST_ROLE = 20
+#: Where the digits would leave no room for a word, no name can be made.
+_LEAST = 8
+
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_DERIVED = re.compile(r".*-[0-9a-f]{6,}", re.ASCII)
+_OTHER = re.compile(r"[^a-z0-9]+", re.ASCII)
+
+
+def job_label(original: str, room: int = LONGEST) -> str:
+    """The job's name as a host name of at most `room` characters."""
+    return _label(original, room, "job")
+
+
+def role_labels(originals: Iterable[str]) -> dict[str, str]:
+    """Each role's name as a host name: those of one job all differ."""
+    labels: dict[str, str] = {}
+    taken: set[str] = set()
+    for original in dict.fromkeys(originals):
+        label, digits = _label(original, LONGEST_ROLE, "role"), 6
+        while label in taken:  # the same word and the same six digits: more digits differ
+            digits += 1
+            label = _derived(original, LONGEST_ROLE, "role", digits)
+        taken.add(label)
+        labels[original] = label
+    return labels
+
+
+def room_for_job(roles: Iterable[tuple[str, int]]) -> int:
+    """What `<job>-<role>-<index>` leaves to the job, by its roles' labels and replicas."""
+    longest = max(len(f"-{label}-{max(replicas, 1) - 1}") for label, replicas in roles)
+    return LONGEST - longest
+
+
+def _label(original: str, room: int, word: str) -> str:
+    if _LABEL.fullmatch(original) and len(original) <= room and not _DERIVED.fullmatch(original):
+        return original
+    return _derived(original, room, word, 6)
+
+
+def _derived(original: str, room: int, word: str, digits: int) -> str:
+    if room < _LEAST:
+        raise ValueError(f"a name needs room for {_LEAST} characters, not {room}")
+    mark = hashlib.sha256(original.encode()).hexdigest()[:digits]
+    slug = _OTHER.sub("-", original.lower()).strip("-")
+    if not slug[:1].isalpha():
+        slug = f"{word}-{slug}"
+    return f"{slug[: room - digits - 1].rstrip('-')}-{mark}"

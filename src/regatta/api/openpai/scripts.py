@@ -1,0 +1,102 @@
+"""From what an author wrote to the words that start bash, so that bash gets exactly that.
+
+Nothing is done to a script's text. What has to happen before it (fetching code, filling in secrets)
+stands in a script of ours, which takes the author's as an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+#: How OpenPAI starts the two: v1 evaluates one command, v2 stops at the first that fails.
+PLAIN = ("bash", "-c")
+STRICT = ("bash", "-eu", "-o", "pipefail", "-c")
+
+LARGEST_CODE = 200_000_000
+
+#: $1: the author's script. $2: the folder of code, or nothing. $3: the one for output, or nothing.
+#: Replicas may share their working folder, so each copies beside it and moves file by file: no
+#: program ever sees half of a file.
+FETCH_CODE = f"""\
+refuse() {{ echo "regatta: $*" >&2; [ -z "$fresh" ] || rm -rf -- "$fresh"; exit 1; }}
+fresh=
+if [ -n "$3" ]; then
+  mkdir -p -- "$3" || refuse "outputDir: the folder $3 cannot be made here."
+fi
+if [ -n "$2" ]; then
+  name=${{2##*/}}
+  [ -e "$2" ] || refuse "codeDir: there is no $2 here. Put the code there, or mount it."
+  size=0
+  while read -r bytes; do size=$((size + bytes)); done \\
+    < <(find -H "$2" -type f -exec stat -c %s {{}} +)
+  [ "$size" -le {LARGEST_CODE} ] ||
+    refuse "codeDir: $2 has $size bytes, and at most {LARGEST_CODE} are copied." \\
+      "Keep data out of it, and read that from where it is."
+  if ! [ "$2" -ef "./$name" ]; then
+    fresh=$(mktemp -d "./.$name.XXXXXX") ||
+      refuse "codeDir: the working folder $PWD cannot be written to, so $2 is not copied there."
+    cp -RH -- "$2" "$fresh/" || refuse "codeDir: $2 could not be copied into $PWD."
+    if ! mv -- "$fresh/$name" . 2>/dev/null; then
+      target=$PWD/$name
+      (cd -- "$fresh/$name" && find . -type d -exec mkdir -p -- "$target/"{{}} \\; &&
+        find . ! -type d -exec mv -f -- {{}} "$target/"{{}} \\;) ||
+        refuse "codeDir: $2 could not be copied over $target, which is there already."
+    fi
+    rm -rf -- "$fresh"
+  fi
+fi
+exec bash -c "$1"
+"""
+
+#: $1: the author's script; then pairs of a text in it and the variable whose value belongs there.
+#: The first of the texts is looked for again and again in what is left, so a value is never
+#: searched itself. Quoted patterns are literal; `${x//a/b}` would give an & in b a meaning.
+FILL_IN = """\
+regatta_left=$1 regatta_text=
+shift
+while :; do
+  regatta_head=$regatta_left regatta_mark= regatta_name=
+  for ((regatta_i = 1; regatta_i < $#; regatta_i += 2)); do
+    regatta_try=${regatta_left%%"${!regatta_i}"*}
+    if ((${#regatta_try} < ${#regatta_head})); then
+      regatta_j=$((regatta_i + 1))
+      regatta_head=$regatta_try regatta_mark=${!regatta_i} regatta_name=${!regatta_j}
+    fi
+  done
+  [ -n "$regatta_mark" ] || break
+  regatta_text+=$regatta_head${!regatta_name}
+  regatta_left=${regatta_left:$((${#regatta_head} + ${#regatta_mark}))}
+done
+regatta_text+=$regatta_left
+for ((regatta_i = 2; regatta_i <= $#; regatta_i += 2)); do unset -v "${!regatta_i}"; done
+set --
+unset -v regatta_left regatta_head regatta_mark regatta_name regatta_try regatta_i regatta_j
+eval "unset -v regatta_text; $regatta_text"
+"""
+
+
+def plain(script: str) -> list[str]:
+    return [*PLAIN, script]
+
+
+def with_folders(script: str, code: str, output: str) -> list[str]:
+    """`code` and `output` are folders of this file system; either may be empty."""
+    if not code and not output:
+        return plain(script)
+    return [*PLAIN, FETCH_CODE, "bash", script, code, output]
+
+
+def strict(script: str, fillings: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """`fillings`: a text of the script, and the variable that holds what belongs there."""
+    if not fillings:
+        return [*STRICT, script]
+    return [*STRICT, FILL_IN, "bash", script, *(word for pair in fillings for word in pair)]
+
+
+def literal(text: str) -> str:
+    """As Kubernetes must be given what is to stay as it is: `$$` stands for `$`."""
+    return text.replace("$", "$$")
+
+
+def joined(commands: Iterable[str]) -> str:
+    return "\n".join(command.strip() for command in commands)

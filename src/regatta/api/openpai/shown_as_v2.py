@@ -1,0 +1,81 @@
+"""A v1 config as a v2 one: what v2's door shows of a job that came through v1's."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from regatta.api.openpai.secret_values import MASK
+from regatta.api.openpai.templates import as_text
+
+_NAME = "default"
+_PREREQUISITES = {"data": "dataDir", "output": "outputDir", "script": "codeDir"}
+
+
+def as_v2(config: dict[str, Any]) -> dict[str, Any]:
+    """`config` is one that `convert` took. Secrets are masked, as in every v2 config."""
+    envs = config.get("jobEnvs") or {}
+    folders = {kind: config[key] for kind, key in _PREREQUISITES.items() if config.get(key)}
+    roles = [role for role in config["taskRoles"] if role is not None]
+    shown: dict[str, Any] = {
+        "protocolVersion": 2,
+        "name": config["jobName"],
+        "type": "job",
+        "prerequisites": [
+            _image(config),
+            *(
+                {"type": kind, "name": _NAME, "uri": [uri] if kind == "data" else uri}
+                for kind, uri in folders.items()
+            ),
+        ],
+        "jobRetryCount": config.get("retryCount") or 0,
+        "taskRoles": {role["name"]: _role(role, list(folders)) for role in roles},
+        "defaults": {"virtualCluster": config.get("virtualCluster") or "default"},
+    }
+    if envs:
+        exports = [f"export {key}={shlex.quote(as_text(value))}" for key, value in envs.items()]
+        shown["parameters"] = dict(envs)
+        shown["deployments"] = [
+            {
+                "name": _NAME,
+                "taskRoles": {role["name"]: {"preCommands": exports} for role in roles},
+            }
+        ]
+        shown["defaults"]["deployment"] = _NAME
+    if config.get("authFile"):
+        shown["secrets"] = MASK
+    if config.get("extras"):
+        shown["extras"] = dict(config["extras"])
+    return shown
+
+
+def _image(config: dict[str, Any]) -> dict[str, Any]:
+    image = {"type": "dockerimage", "name": _NAME, "uri": config["image"]}
+    if not config.get("authFile"):
+        return image
+    auth = {key: f"<% $secrets.registry.{key} %>" for key in ("username", "password")}
+    return {**image, "auth": auth}
+
+
+def _role(role: dict[str, Any], folders: list[str]) -> dict[str, Any]:
+    resources: dict[str, Any] = {
+        "cpu": role.get("cpuNumber") or 1,
+        "memoryMB": role.get("memoryMB") or 100,
+        "gpu": role.get("gpuNumber") or 0,
+    }
+    if role.get("portList"):
+        resources["ports"] = {p["label"]: p.get("portNumber") or 1 for p in role["portList"]}
+    shown: dict[str, Any] = {
+        "instances": role.get("taskNumber") or 1,
+        "completion": {
+            "minFailedInstances": role.get("minFailedTaskCount", 1),
+            "minSucceededInstances": role.get("minSucceededTaskCount"),
+        },
+        "dockerImage": _NAME,
+        **dict.fromkeys(folders, _NAME),
+        "resourcePerInstance": resources,
+        "commands": [role["command"]],
+    }
+    if role.get("shmMB"):
+        shown["extraContainerOptions"] = {"shmMB": role["shmMB"]}
+    return shown

@@ -1,0 +1,83 @@
+"""What a v2 config may say and cannot have here: one warning each, with what happens instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from regatta.api.openpai.secret_values import about_numbers, used_in
+from regatta.api.openpai.version_two_fields import ConfigDraft
+from regatta.api.openpai.version_two_rules import pieces_of
+from regatta.api.problems import Problem
+from regatta.api.source.paths import join
+
+_INSTEAD = {
+    "hivedScheduler": "the tasks are placed by what they ask for under resourcePerInstance, and "
+    "the job has the priority that others have",
+    "storages": "no storage is mounted; read data from where every task can reach it",
+    "jobStatusChangeNotification": "nobody is written to when the job's state changes",
+}
+
+
+def advise(draft: ConfigDraft) -> Iterator[Problem]:
+    extras = (draft.extras and draft.extras.model_extra) or {}
+    for key, message in _INSTEAD.items():
+        if key in extras and _says_something(key, extras[key]):
+            yield _warning(f"extras.{key}", message)
+    yield from _about_gang(draft)
+    for name, role in draft.roles().items():
+        options = role.extra_container_options
+        if options and options.infiniband:
+            yield _warning(
+                join("taskRoles", name) + ".extraContainerOptions.infiniband",
+                "no InfiniBand device is given to the tasks",
+            )
+    if draft.deployments and draft.deployment is None:
+        yield _warning(
+            "deployments",
+            "none of them is used; write the name of one as defaults.deployment",
+        )
+    texts = [piece.text for name in draft.roles() for piece in pieces_of(name, draft)]
+    for item in draft.prerequisites or ():
+        texts += [item.auth.username or "", item.auth.password or ""] if item and item.auth else []
+    yield from about_numbers(used_in(texts), draft.secrets or {})
+
+
+def _says_something(key: str, value: Any) -> bool:
+    if key == "jobStatusChangeNotification" and isinstance(value, dict):
+        return any(value.values())
+    return value is not None
+
+
+def _about_gang(draft: ConfigDraft) -> Iterator[Problem]:
+    retried = {name: role.task_retry_count or 0 for name, role in draft.roles().items()}
+    if not draft.gang:
+        yield _warning(
+            "extras.gangAllocation",
+            "found false: all tasks of a job start together here, whatever it says"
+            + (
+                f"; each starts again by itself when it fails, and all of them together at most "
+                f"{retries_of(draft)} times, the largest of jobRetryCount and every taskRetryCount"
+                if any(retried.values())
+                else ""
+            ),
+        )
+        return
+    for name, count in retried.items():
+        if count:
+            yield _warning(
+                join("taskRoles", name) + ".taskRetryCount",
+                "it has no effect unless extras.gangAllocation is false: the whole job starts "
+                "again, as often as jobRetryCount says",
+            )
+
+
+def retries_of(draft: ConfigDraft) -> int:
+    own = draft.job_retry_count or 0
+    if draft.gang:
+        return own
+    return max(own, *(role.task_retry_count or 0 for role in draft.roles().values()))
+
+
+def _warning(path: str, message: str) -> Problem:
+    return Problem(path, message, "warning")
