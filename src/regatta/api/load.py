@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from regatta.api import defaults
 from regatta.api.checks import advice, rules, schema, template_rules, template_shape
 from regatta.api.checks.suggestions import shown
-from regatta.api.errors import InvalidJob
+from regatta.api.errors import InvalidConfig, InvalidJob
 from regatta.api.job import Job
+from regatta.api.openpai.conversion import convert, is_openpai, renamed, secrets_of
+from regatta.api.openpai.wanted import Setting
 from regatta.api.problems import Problem
 from regatta.api.secrets import JobSecret
 from regatta.api.source import documents, overrides
@@ -20,10 +23,11 @@ from regatta.api.source.leaving_out import leave_out
 from regatta.api.source.limits import capped, check_plain
 from regatta.api.source.paths import lineage
 from regatta.api.source.renaming import companion_documents, follow_the_job
-from regatta.api.source.yaml import NO_LINE, Mark, read_documents
+from regatta.api.source.yaml import NO_LINE, Document, Mark, read_documents
 from regatta.api.stored import read_spec, without_nulls
 
 NO_COMPANIONS = Companions()
+NO_SETTING = Setting()
 #: One mistake may hide another, and that a third.
 _ROUNDS = 3
 
@@ -43,10 +47,13 @@ class Loaded:
     secrets: tuple[JobSecret, ...] = ()
     #: Where its values stand in the file, by path.
     marks: dict[str, Mark] = field(default_factory=dict)
+    #: What was found at a place of the job, at the one of the file that it comes from.
+    told: Callable[[Problem], Problem] = lambda problem: problem
 
     def with_lines(self, problems: Iterable[Problem]) -> list[Problem]:
-        """Those that somebody else found in the job, with their lines in its file."""
-        return [_with_line(problem, self.marks) for problem in problems]
+        """Those that somebody else found in the job, as its author knows their places: with their
+        lines in the file, and under the names that they have there."""
+        return list(map(self.told, _with_lines(problems, self.marks)))
 
 
 def load_job(
@@ -62,8 +69,10 @@ def load_job(
     commands: Mapping[str, str] = {},
     volumes: Mapping[str, str] = {},
     as_far_as_it_goes: bool = False,
+    setting: Setting = NO_SETTING,
 ) -> Loaded:
-    """Read a job file: one PaddleJob and, if there are any, its companions.
+    """Read a job file: one PaddleJob and, if there are any, its companions; or one of OpenPAI's
+    configs, which becomes a PaddleJob first. What that needs to know is its `setting`.
 
     `namespace` goes before the file's own, `home_namespace` is for a file that has none.
 
@@ -74,7 +83,65 @@ def load_job(
     Raises InvalidJob with every problem at once, each with its line where it has one; if it is to
     go as far as it goes, only where what is wrong leaves no job to look at.
     """
-    found = documents.sort(read_documents(text), source)
+    read = read_documents(text)
+    load = partial(
+        _load,
+        source=source,
+        strict=strict,
+        name=name,
+        namespace=namespace,
+        home_namespace=home_namespace,
+        env=env,
+        sets=sets,
+        commands=commands,
+        volumes=volumes,
+        as_far_as_it_goes=as_far_as_it_goes,
+    )
+    if len(read) == 1 and is_openpai(read[0].value):
+        return _load_config(read[0], name, setting, lambda job: load([job], name=None))
+    return load(read)
+
+
+def _load_config(
+    config: Document, name: str | None, setting: Setting, load: Callable[[Document], Loaded]
+) -> Loaded:
+    """One of OpenPAI's, by way of the PaddleJob that it becomes; what is wrong is told at the
+    fields that its author wrote. Another `name` is another name of theirs."""
+    try:
+        converted = convert(renamed(config.value, name), setting)
+    except InvalidConfig as wrong:
+        raise InvalidConfig(_with_lines(wrong.problems, config.marks), wrong.protocol) from None
+    lines = {ours: _mark_of(theirs, config.marks) for ours, theirs in converted.marks.items()}
+    marks = {ours: mark for ours, mark in lines.items() if mark is not None}
+    try:
+        loaded = load(Document(converted.document, config.line, marks))
+    except InvalidJob as wrong:
+        raise InvalidConfig(list(map(converted.told, wrong.problems)), converted.protocol) from None
+    warnings = _with_lines(converted.warnings, config.marks)
+    return replace(
+        loaded,
+        warnings=(*warnings, *map(converted.told, loaded.warnings)),
+        wrong=tuple(map(converted.told, loaded.wrong)),
+        secrets=secrets_of(converted),
+        told=converted.told,
+    )
+
+
+def _load(
+    read: list[Document],
+    *,
+    source: str,
+    strict: bool,
+    name: str | None,
+    namespace: str | None,
+    home_namespace: str | None,
+    env: Mapping[str, str],
+    sets: Sequence[str],
+    commands: Mapping[str, str],
+    volumes: Mapping[str, str],
+    as_far_as_it_goes: bool,
+) -> Loaded:
+    found = documents.sort(read, source)
     document = copy.deepcopy(found.job.value)
     check_plain(document)
     written = _identity(document)
@@ -141,7 +208,7 @@ def _judge(
         problems += _news(template_rules.check_meaning(role.template, place), told)
     spoken = {path for path, mark in marks.items() if mark.line == NO_LINE}
     problems += advice.advise(draft, companions, spoken)
-    placed = [_with_line(problem, marks) for problem in problems]
+    placed = _with_lines(problems, marks)
     placed.sort(key=lambda problem: problem.line or 0)
     errors = [problem for problem in placed if problem.severity == "error"]
     if errors:
@@ -178,13 +245,20 @@ def _news(found: Iterable[Problem], told: set[str]) -> list[Problem]:
     return [problem for problem in found if told.isdisjoint(lineage(problem.path))]
 
 
+def _with_lines(problems: Iterable[Problem], marks: dict[str, Mark]) -> list[Problem]:
+    return [_with_line(problem, marks) for problem in problems]
+
+
 def _with_line(problem: Problem, marks: dict[str, Mark]) -> Problem:
     if problem.line is not None or ": " in problem.path:
         return problem
-    for path in lineage(problem.path):
-        if path in marks:
-            return replace(problem, line=marks[path].line or None)
-    return problem
+    mark = _mark_of(problem.path, marks)
+    return problem if mark is None else replace(problem, line=mark.line or None)
+
+
+def _mark_of(path: str, marks: dict[str, Mark]) -> Mark | None:
+    """Its own, or that of the nearest that holds it."""
+    return next((marks[at] for at in lineage(path) if at in marks), None)
 
 
 def _names_namespace(document: dict[str, Any]) -> bool:

@@ -7,6 +7,8 @@ import msgspec
 
 #: How a secret is shown where something has to be.
 MASK = "******"
+#: Kubernetes' word for what is for nobody in particular.
+OPAQUE = "Opaque"
 
 
 class JobSecret(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,8 +16,8 @@ class JobSecret(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     data: dict[str, str]
-    #: Kubernetes' word for what it is for; a pull secret of images has another.
-    type: str = "Opaque"
+    #: What it is for; one that images are pulled with has another.
+    type: str = OPAQUE
 
     def __repr__(self) -> str:
         return f"JobSecret({self.name!r}, {len(self.data)} keys)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,23 @@ def job_argument(*, several: bool = False, required: bool = True) -> Callable[..
         nargs=-1 if several else 1,
         required=required and not several,
         shell_complete=complete_names,
+        callback=_as_jobs_are_called,
     )
+
+
+#: In the names of OpenPAI's jobs, and in none of ours.
+_OPENPAI_ALONE = re.compile(r"[A-Z_.]")
+
+
+def _as_jobs_are_called(_: click.Context, __: click.Parameter, said: Any) -> Any:
+    """A job of OpenPAI's is found by its own name, too: `Train_it` became train-it-1a2b3c."""
+    names = said if isinstance(said, tuple) else (said or "",)
+    if not any(_OPENPAI_ALONE.search(name) for name in names):
+        return said
+    from regatta.api.openpai.dns_names import job_label
+
+    found = tuple(job_label(name) if _OPENPAI_ALONE.search(name) else name for name in names)
+    return found if isinstance(said, tuple) else found[0]
 
 
 def uid_option() -> Callable[..., Any]:

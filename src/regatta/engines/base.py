@@ -52,6 +52,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     replace: bool = False
     #: A submission that is sent again with the key of one that arrived is that one.
     key: str = ""
+    #: For one of OpenPAI's configs: who hands it in, and what $PAI_DEFAULT_FS_URI stands for.
+    user: str = ""
+    default_fs_uri: str = ""
 
 
 class Shell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

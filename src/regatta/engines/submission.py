@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regatta.api.load import Loaded, load_job
+from regatta.api.openpai.wanted import Setting
 from regatta.engines.base import Shell, Submission
 
 
@@ -27,4 +28,5 @@ def read_submission(
         commands=submission.commands,
         volumes=shell.volumes if shell is not None else {},
         as_far_as_it_goes=as_far_as_it_goes,
+        setting=Setting(user=submission.user, default_fs_uri=submission.default_fs_uri),
     )

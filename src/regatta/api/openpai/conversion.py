@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -9,9 +10,16 @@ import msgspec
 
 from regatta.api.errors import InvalidConfig, InvalidJob
 from regatta.api.openpai import version_one, version_two
-from regatta.api.openpai.paddlejob import document_of, labels_of, marks_of
+from regatta.api.openpai.paddlejob import (
+    document_of,
+    labels_of,
+    marks_of,
+    registry_secret,
+    secret_name,
+)
 from regatta.api.openpai.wanted import Registry, Setting
 from regatta.api.problems import Problem
+from regatta.api.secrets import JobSecret
 from regatta.api.source.limits import check_plain
 from regatta.api.source.paths import lineage
 
@@ -69,6 +77,33 @@ def protocol_of(document: dict[str, Any]) -> Literal[1, 2]:
     if "jobName" in document:
         return 1
     return 2 if isinstance(document.get("taskRoles"), dict) else 1
+
+
+def renamed(document: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """The config of a job of another name; None: of its own."""
+    field = "jobName" if protocol_of(document) == 1 else "name"
+    return document if name is None else {**document, field: name}
+
+
+def secrets_of(converted: Converted) -> tuple[JobSecret, ...]:
+    """What must go beside the job, for its processes and for whoever pulls its images."""
+    name = converted.document["metadata"]["name"]
+    found = []
+    if converted.secrets:
+        found.append(JobSecret(name=secret_name(name), data=converted.secrets))
+    if converted.registries:
+        auths = {
+            entry.registry: {"username": entry.username, "password": entry.password}
+            for entry in converted.registries
+        }
+        found.append(
+            JobSecret(
+                name=registry_secret(name),
+                data={".dockerconfigjson": json.dumps({"auths": auths})},
+                type="kubernetes.io/dockerconfigjson",
+            )
+        )
+    return tuple(found)
 
 
 def convert(document: dict[str, Any], setting: Setting) -> Converted:

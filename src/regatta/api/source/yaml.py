@@ -55,8 +55,10 @@ class Document:
 def read_documents(text: str | bytes) -> list[Document]:
     """Every document of a file that is not empty. Raises InvalidJob with lines."""
     checked = _decode(text)
-    if checked.lstrip()[:1] == "{" and (parsed := _as_json(checked)) is not None:
-        return [parsed]
+    if checked.lstrip()[:1] == "{":
+        for text_of_json in (checked, _COMMENT.sub(_kept, checked)):
+            if (parsed := _as_json(text_of_json)) is not None:
+                return [parsed]
     _count(checked)
     with _reading(checked) as loader:
         documents = []
@@ -117,6 +119,14 @@ _UNREADABLE = {
     "there is half of a surrogate pair, which is not a character": re.compile("[\ud800-\udfff]"),
     "there is a control character": re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]"),
 }
+
+
+#: A string, or a comment as people write it into JSON, where `//` begins no YAML comment.
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
+
+
+def _kept(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else ""
 
 
 def _as_json(text: str) -> Document | None:

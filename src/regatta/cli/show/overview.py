@@ -145,8 +145,20 @@ def _resources(role: RoleSpec) -> tuple[str, str, str]:
 def _command(role: RoleSpec) -> str:
     container = _containers(role)[0] if _containers(role) else {}
     words = [*(container.get("command") or []), *(container.get("args") or [])]
+    words = _script(words) or words
     text = " ".join(" ".join(str(word).split()) for word in words) or container.get("image", "-")
     return text if len(text) <= LONGEST_COMMAND else text[: LONGEST_COMMAND - 1] + "…"
+
+
+def _script(words: list[Any]) -> list[Any]:
+    """What an author wrote of a job that came as OpenPAI's, where `$$` stands for `$`; nothing of
+    other commands."""
+    if words[:1] != ["bash"] or "-c" not in words:
+        return []
+    script = words[words.index("-c") + 1 :]
+    # A script of ours that takes theirs comes before it, with a name for itself.
+    theirs = script[2:3] if script[1:2] == ["bash"] else script[:1]
+    return [str(word).replace("$$", "$") for word in theirs]
 
 
 def _containers(role: RoleSpec) -> list[dict[str, Any]]:

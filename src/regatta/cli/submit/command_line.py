@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Callable, Mapping
 from functools import reduce
 from pathlib import Path
@@ -97,8 +98,18 @@ def read_job_options(
         replace=options.get("replace", False),
         # Should its answer be lost, it can be sent again and is still one.
         key=os.urandom(16).hex(),
+        user=_login(),
+        default_fs_uri=os.environ.get("PAI_DEFAULT_FS_URI", ""),
     )
     return submission, _shell(options, folder, takes_shell())
+
+
+def _login() -> str:
+    """Who this is, as far as the system can tell."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a number without a name, as containers have
+        return os.environ.get("USER", "")
 
 
 def _shell(options: Mapping[str, Any], folder: str, taken: bool) -> Shell | None:

@@ -14,6 +14,8 @@ from regatta.engines.base import Shell, Submission
 LONGEST_TEXT = 4 * 1024 * 1024
 #: Enough for any client's own random words.
 LONGEST_KEY = 256
+LONGEST_USER = 64
+LONGEST_URI = 4096
 
 
 class Body(BaseModel):
@@ -53,6 +55,8 @@ class SubmissionBody(Body):
     strict: bool = False
     replace: bool = False
     key: str = Field(default="", max_length=LONGEST_KEY)
+    user: str = Field(default="", max_length=LONGEST_USER)
+    default_fs_uri: str = Field(default="", max_length=LONGEST_URI)
     shell: ShellBody | None = None
 
     def read(self) -> tuple[Submission, Shell | None]:

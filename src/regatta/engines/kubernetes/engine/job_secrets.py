@@ -90,13 +90,14 @@ async def _refuse_what_is_needed(
     client: KubeClient, job: Job, found: dict[str, Any], key: str
 ) -> None:
     """Raises NotPossible where it is, or is about to be, another job's."""
-    owners = {owner["uid"] for owner in found.get("ownerReferences") or ()}
-    holder = await find_job(client, job.namespace, job.name)
-    if holder is not None and holder.uid in owners:
-        raise NotPossible(
-            f"a job {job.name} was made at the same time; give this one another name, or submit it "
-            "with --replace"
-        )
+    owners = found.get("ownerReferences") or ()
+    for owner in owners:
+        holder = await find_job(client, job.namespace, owner["name"])
+        if holder is not None and holder.uid == owner["uid"]:
+            raise NotPossible(
+                f"the job {holder.name} has a Secret of the same name, {found['name']}; give this "
+                "one another name"
+            )
     theirs = (found.get("annotations") or {}).get(SUBMISSION, "")
     age = datetime.now(UTC) - datetime.fromisoformat(found["creationTimestamp"])
     if not owners and theirs != key and age < UNDER_WAY:

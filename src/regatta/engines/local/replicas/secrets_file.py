@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from regatta.api.secrets import JobSecret
+from regatta.api.secrets import OPAQUE, JobSecret
 
 NAME = "secrets.json"
 _PRIVATE = 0o600
@@ -39,12 +39,17 @@ class Secrets(msgspec.Struct, frozen=True, kw_only=True):
 NONE = Secrets()
 
 
+def for_processes(secrets: tuple[JobSecret, ...]) -> dict[str, dict[str, str]]:
+    """Those that replicas may refer to; who pulls images here has credentials of their own."""
+    return {secret.name: secret.data for secret in secrets if secret.type == OPAQUE}
+
+
 def write_secrets(folder: Path, secrets: tuple[JobSecret, ...]) -> None:
     """Into a job's folder, which is made; nothing where there are none. Safe on disk afterwards."""
-    if not secrets:
+    content = msgspec.json.encode(for_processes(secrets))
+    if content == b"{}":
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    content = msgspec.json.encode({secret.name: secret.data for secret in secrets})
     fd = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     try:
         with open(fd, "wb", closefd=False) as file:

@@ -27,7 +27,7 @@ from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
 from regatta.engines.local.replicas.build import list_ignored
 from regatta.engines.local.replicas.runspec import RunSpec
-from regatta.engines.local.replicas.secrets_file import Secrets
+from regatta.engines.local.replicas.secrets_file import Secrets, for_processes
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.scheduling.reservations import BEGINNING
@@ -52,7 +52,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> Secrets:
-        return Secrets.of({secret.name: secret.data for secret in self.secrets})
+        return Secrets.of(for_processes(self.secrets))
 
 
 def prepare(
@@ -83,7 +83,7 @@ def prepare(
     context = Context.of(shell)
     played = _of_one_each(job) if too_large else job
     rehearsal = rehearse_here(played, where(places_needed(played)), now, machine.gpus)
-    known = Secrets.of({secret.name: secret.data for secret in loaded.secrets})
+    known = Secrets.of(for_processes(loaded.secrets))
     runs, missing = build_runs(played, rehearsal, context, loaded.companions, known, all_pods=False)
     doubts: list[Problem] = []
     if not shell.no_preflight:
