@@ -19,6 +19,18 @@ LARGEST_CODE = 200_000_000
 #: program ever sees half of a file.
 FETCH_CODE = f"""\
 refuse() {{ echo "regatta: $*" >&2; [ -z "$fresh" ] || rm -rf -- "$fresh"; exit 1; }}
+merge() {{
+  mkdir -p -- "$2" || return
+  local item
+  for item in "$1"/*; do
+    if [ -d "$item" ] && ! [ -L "$item" ]; then
+      merge "$item" "$2/${{item##*/}}" || return
+    else
+      mv -f -- "$item" "$2/" || return
+    fi
+  done
+}}
+shopt -s dotglob nullglob
 fresh=
 if [ -n "$3" ]; then
   mkdir -p -- "$3" || refuse "outputDir: the folder $3 cannot be made here."
@@ -37,10 +49,8 @@ if [ -n "$2" ]; then
       refuse "codeDir: the working folder $PWD cannot be written to, so $2 is not copied there."
     cp -RH -- "$2" "$fresh/" || refuse "codeDir: $2 could not be copied into $PWD."
     if ! mv -- "$fresh/$name" . 2>/dev/null; then
-      target=$PWD/$name
-      (cd -- "$fresh/$name" && find . -type d -exec mkdir -p -- "$target/"{{}} \\; &&
-        find . ! -type d -exec mv -f -- {{}} "$target/"{{}} \\;) ||
-        refuse "codeDir: $2 could not be copied over $target, which is there already."
+      [ -d "$fresh/$name" ] && merge "$fresh/$name" "$PWD/$name" ||
+        refuse "codeDir: $2 could not be copied over $PWD/$name, which is there already."
     fi
     rm -rf -- "$fresh"
   fi
@@ -50,29 +60,29 @@ exec bash -c "$1"
 
 #: $1: the author's script; then pairs of a text in it and the variable whose value belongs there.
 #: The first of the texts is looked for again and again in what is left, so a value is never
-#: searched itself. Quoted patterns are literal; `${x//a/b}` would give an & in b a meaning.
-FILL_IN = """\
-regatta_left=$1 regatta_text=
-shift
-while :; do
-  regatta_head=$regatta_left regatta_mark= regatta_name=
-  for ((regatta_i = 1; regatta_i < $#; regatta_i += 2)); do
-    regatta_try=${regatta_left%%"${!regatta_i}"*}
-    if ((${#regatta_try} < ${#regatta_head})); then
-      regatta_j=$((regatta_i + 1))
-      regatta_head=$regatta_try regatta_mark=${!regatta_i} regatta_name=${!regatta_j}
-    fi
-  done
-  [ -n "$regatta_mark" ] || break
-  regatta_text+=$regatta_head${!regatta_name}
-  regatta_left=${regatta_left:$((${#regatta_head} + ${#regatta_mark}))}
-done
-regatta_text+=$regatta_left
-for ((regatta_i = 2; regatta_i <= $#; regatta_i += 2)); do unset -v "${!regatta_i}"; done
-set --
-unset -v regatta_left regatta_head regatta_mark regatta_name regatta_try regatta_i regatta_j
-eval "unset -v regatta_text; $regatta_text"
-"""
+#: searched itself; none lies across another, so each is looked for before the one that was found.
+#: Quoted patterns are literal; `${x//a/b}` would give an & in b a meaning. All of it is one line,
+#: because bash counts the author's lines from the one that `eval` stands on.
+FILL_IN = " ".join(
+    (
+        "regatta_left=$1 regatta_text=; shift;",
+        "while :; do",
+        "regatta_head=$regatta_left regatta_mark= regatta_name=;",
+        "for ((regatta_i = 1; regatta_i < $#; regatta_i += 2)); do",
+        'regatta_try=${regatta_head%%"${!regatta_i}"*};',
+        "if ((${#regatta_try} < ${#regatta_head})); then",
+        "regatta_j=$((regatta_i + 1)) regatta_head=$regatta_try regatta_mark=${!regatta_i};",
+        "regatta_name=${!regatta_j}; fi; done;",
+        '[ -n "$regatta_mark" ] || break;',
+        "regatta_text+=$regatta_head${!regatta_name};",
+        "regatta_left=${regatta_left:$((${#regatta_head} + ${#regatta_mark}))}; done;",
+        "regatta_text+=$regatta_left;",
+        'while (($#)); do unset -v "$2"; shift 2; done;',
+        "unset -v regatta_left regatta_head regatta_mark regatta_name regatta_try regatta_i;",
+        "unset -v regatta_j BASH_EXECUTION_STRING;",
+        'eval "unset -v regatta_text; $regatta_text"',
+    )
+)
 
 
 def plain(script: str) -> list[str]:

@@ -1,0 +1,101 @@
+"""Where code, data and output are, and which of it can be reached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from regatta.api.errors import InvalidConfig
+from regatta.api.openpai.wanted import Setting
+from tests.api.openpai.configs import converted, v1, variables, warnings, words
+
+ROOTS = {"a path": "/srv/files", "with a slash": "/srv/files/", "a URI": "file:///srv/files"}
+
+
+def reached(config: dict[str, Any], root: str = "/srv/files") -> tuple[str, str]:
+    """The folder of code and the one for output, as the replica is given them."""
+    found = words(config, Setting(user="ada", default_fs_uri=root))
+    return (found[5], found[6]) if len(found) > 5 else ("", "")
+
+
+@pytest.mark.parametrize("root", ROOTS.values(), ids=list(ROOTS))
+def test_a_folder_below_the_root_is_reached_however_the_root_is_written(root: str) -> None:
+    config = v1(codeDir="$PAI_DEFAULT_FS_URI/a/./code/", outputDir="$PAI_DEFAULT_FS_URI/out")
+    assert reached(config, root) == ("/srv/files/a/code", "/srv/files/out")
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    {
+        "$PAI_DEFAULT_FS_URI/$PAI_JOB_NAME": "/srv/files/job",
+        "$PAI_DEFAULT_FS_URI/$PAI_USER_NAME/$PAI_USERNAME": "/srv/files/ada/ada",
+        "$PAI_DEFAULT_FS_URI/$PAI_JOB_NAMES": "/srv/files/$PAI_JOB_NAMES",
+        "$PAI_DEFAULT_FS_URI/$PAI_JOB_NAME.d": "/srv/files/job.d",
+        "$PAI_DEFAULT_FS_URI/$HOME": "/srv/files/$HOME",
+        "hdfs://h/$PAI_JOB_NAME": "hdfs://h/job",
+    }.items(),
+)
+def test_variables_in_paths_are_whole_words(written: str, right: str) -> None:
+    config = v1(dataDir=written, codeDir=written, outputDir=written)
+    seen = variables(config)
+    assert {seen[name] for name in ("PAI_DATA_DIR", "PAI_CODE_DIR", "PAI_OUTPUT_DIR")} == {right}
+
+
+def test_output_has_a_folder_of_the_job_where_there_is_a_place_for_it() -> None:
+    assert variables(v1())["PAI_OUTPUT_DIR"] == "/srv/files/Output/ada/job"
+    assert reached(v1()) == ("", "/srv/files/Output/ada/job")
+    assert variables(v1(), Setting(user="ada"))["PAI_OUTPUT_DIR"] == ""
+    assert words(v1("ls"), Setting(user="ada")) == ["bash", "-c", "ls"]
+
+
+def test_names_in_a_uri_may_be_percent_encoded() -> None:
+    config = v1(codeDir="file://localhost/srv/files/my%20code")
+    assert reached(config)[0] == "/srv/files/my code"
+    assert variables(config)["PAI_CODE_DIR"] == "file://localhost/srv/files/my%20code"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "/etc",
+        "/srv/files",
+        "/srv/files/",
+        "/srv/filesystem",
+        "/srv/files/../other",
+        "//srv/files/../../etc",
+        "$PAI_DEFAULT_FS_URI/..",
+        "$PAI_DEFAULT_FS_URI/a/../../b",
+        "file:///etc",
+        "file:///srv/files/%2e%2e/etc",
+    ],
+)
+@pytest.mark.parametrize("field", ["codeDir", "outputDir"])
+def test_what_is_outside_the_root_is_refused(field: str, written: str) -> None:
+    with pytest.raises(InvalidConfig, match="outside /srv/files") as caught:
+        converted(v1(**{field: written}))
+    assert [problem.path for problem in caught.value.problems] == [field]
+
+
+def test_data_is_only_told_of_and_may_be_anywhere() -> None:
+    config = v1(dataDir="/mnt/data")
+    assert variables(config)["PAI_DATA_DIR"] == "/mnt/data"
+    assert warnings(config) == {}
+
+
+@pytest.mark.parametrize("written", ["hdfs://h:9000/a", "https://h/a", "file://other/a"])
+def test_what_another_scheme_names_is_told_and_not_fetched(written: str) -> None:
+    config = v1(codeDir=written, outputDir=written, dataDir=written)
+    told = warnings(config)
+    assert list(told) == ["outputDir", "codeDir"]
+    assert "not copied" in told["codeDir"]
+    assert "not made" in told["outputDir"]
+    assert reached(config) == ("", "")
+    assert variables(config)["PAI_CODE_DIR"] == written
+
+
+def test_a_root_of_another_scheme_is_told_to_the_replicas() -> None:
+    config = v1(codeDir="$PAI_DEFAULT_FS_URI/code")
+    place = Setting(default_fs_uri="hdfs://h:9000/")
+    assert variables(config, place)["PAI_CODE_DIR"] == "hdfs://h:9000/code"
+    assert list(warnings(config, place)) == ["outputDir", "codeDir"]

@@ -1,0 +1,145 @@
+"""What runs around a role's commands, and in which order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.api.openpai.configs import task, v2, warnings, words
+from tests.api.openpai.test_conversion_files import good
+
+PLUGINS = "com.microsoft.pai.runtimeplugin"
+
+
+def cmd(name: str, **fields: Any) -> dict[str, Any]:
+    parameters = {"preCommands": [f"before {name}"], "postCommands": [f"after {name}"]}
+    return {"plugin": "cmd", "parameters": parameters, **fields}
+
+
+def lines(config: dict[str, Any]) -> list[str]:
+    return words(config)[-1].split("\n")
+
+
+def test_plugins_stand_around_the_deployment_which_stands_around_the_commands() -> None:
+    config = v2(
+        "run",
+        deployments=[
+            {
+                "name": "d",
+                "taskRoles": {"main": {"preCommands": ["pre"], "postCommands": ["post"]}},
+            }
+        ],
+        defaults={"deployment": "d"},
+        extras={PLUGINS: [cmd("a"), cmd("b")]},
+    )
+    assert lines(config) == [
+        "before a",
+        "before b",
+        "pre",
+        "run",
+        "post",
+        "after b",
+        "after a",
+    ]
+
+
+def test_prerequisites_come_after_those_they_require_and_end_before_them() -> None:
+    made = good("v2-callbacks").document["spec"]["tasks"][0]
+    script = made["template"]["spec"]["containers"][0]["command"][-1]
+    assert script.split("\n") == [
+        "mount /data",
+        "set +o errexit",
+        "cp /data/model .",
+        "ls",
+        "set -o errexit",
+        "python train.py",
+        "set +o errexit",
+        "cp model /data/",
+        "set -o errexit",
+        "umount /data",
+    ]
+
+
+def test_prerequisites_that_require_each_other_each_run_once() -> None:
+    def one(name: str, other: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "type": "data",
+            "plugin": f"{PLUGINS}.cmd",
+            "require": [other],
+            "callbacks": [{"event": "taskStarts", "commands": [f"start {name}"]}],
+        }
+
+    config = v2("run", role={"data": "a"}, prerequisites=[one("a", "b"), one("b", "a")])
+    assert lines(config) == ["start b", "start a", "run"]
+
+
+def test_a_plugin_may_be_for_some_roles_only() -> None:
+    config = v2("run", extras={PLUGINS: [cmd("a", taskroles=["main"]), cmd("b", taskroles=[])]})
+    assert lines(config) == ["before a", "run", "after a"]
+
+
+def test_a_plugin_may_have_callbacks() -> None:
+    callbacks = [
+        {"event": "taskSucceeds", "commands": ["end"]},
+        {"event": "taskStarts", "commands": ["begin", "go on"]},
+    ]
+    config = v2(
+        "run", extras={PLUGINS: [{"plugin": "cmd", "parameters": {"callbacks": callbacks}}]}
+    )
+    assert lines(config) == ["begin", "go on", "run", "end"]
+
+
+@pytest.mark.parametrize(("policy", "status", "out"), [("ignore", 0, "ran\n"), ("fail", 1, "")])
+def test_a_failure_before_the_command_is_forgiven_only_on_request(
+    policy: str, status: int, out: str
+) -> None:
+    plugin = {"plugin": "cmd", "parameters": {"preCommands": ["false"]}, "failurePolicy": policy}
+    built = words(v2("echo ran", extras={PLUGINS: [plugin]}))
+    done = subprocess.run(built, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (status, out)
+
+
+def test_after_what_is_forgiven_a_failure_ends_the_task_again() -> None:
+    plugin = {"plugin": "cmd", "parameters": {"preCommands": ["false"]}, "failurePolicy": "ignore"}
+    built = words(v2("false", "echo ran", extras={PLUGINS: [plugin]}))
+    done = subprocess.run(built, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "right"),
+    [
+        (
+            {"repo_uri": "https://h/r.git"},
+            "[ -e /usr/local/pai/code/.git ] || git clone https://h/r.git /usr/local/pai/code",
+        ),
+        (
+            {"repo_uri": "https://h/r;ls", "options": ["-b", "my branch"], "clone_dir": "/c/"},
+            "[ -e /c/.git ] || git clone -b 'my branch' 'https://h/r;ls' /c/",
+        ),
+    ],
+)
+def test_a_repository_is_cloned_first(parameters: dict[str, Any], right: str) -> None:
+    config = v2("run", extras={PLUGINS: [{"plugin": "git", "parameters": parameters}]})
+    assert lines(config) == [right, "run"]
+
+
+def test_templates_in_plugins_are_rendered_too() -> None:
+    plugin = {"plugin": "cmd", "parameters": {"preCommands": ["echo <% $parameters.a %>"]}}
+    assert lines(v2("run", parameters={"a": 1}, extras={PLUGINS: [plugin]})) == ["echo 1", "run"]
+
+
+def test_what_is_not_available_is_told_and_the_job_is_as_without_it() -> None:
+    named = ["ssh", "tensorboard", "teamwise_storage", "comd", "other"]
+    config = v2(
+        "run", extras={PLUGINS: [{"plugin": name, "parameters": {"a": 1}} for name in named]}
+    )
+    told = warnings(config)
+    assert list(told) == [f"extras[{PLUGINS}][{i}].plugin" for i in range(5)]
+    assert "no ssh between tasks" in told[f"extras[{PLUGINS}][0].plugin"]
+    assert "did you mean cmd?" in told[f"extras[{PLUGINS}][3].plugin"]
+    assert task(config) == task(v2("run"))
