@@ -131,16 +131,17 @@ def test_what_is_not_said_is_as_openpai_has_it() -> None:
     assert "completion" not in task(v1())
     assert "ports" not in task(v1())
     assert "runPolicy" not in converted(v1()).document["spec"]
-    assert "volumes" not in task(v1())["template"]["spec"]
+    assert set(task(v1())["template"]["spec"]) == {"containers"}
+    assert (container(v1())["name"], container(v1())["image"]) == ("main", "team/x")
     assert task(v2())["replicas"] == 1
     [volume] = task(v2())["template"]["spec"]["volumes"]
     assert volume == {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}}
 
 
 def test_resources_are_requested_as_they_are_limited() -> None:
-    asked = {"cpuNumber": 4, "memoryMB": 2048, "gpuNumber": 2, "shmMB": 128}
+    asked = {"cpuNumber": 4, "memoryMB": 2048, "gpuNumber": 1, "shmMB": 128}
     found = container(v1(role=asked))
-    right = {"cpu": 4, "memory": "2048Mi", "nvidia.com/gpu": 2}
+    right = {"cpu": 4, "memory": "2048Mi", "nvidia.com/gpu": 1}
     assert found["resources"] == {"requests": right, "limits": right}
     assert found["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
     [volume] = task(v1(role=asked))["template"]["spec"]["volumes"]
@@ -183,9 +184,9 @@ def test_never_is_said_by_null_or_minus_one_in_v2(said: Any, right: Any) -> None
 
 
 def test_ports_begin_where_they_are_told_to() -> None:
-    listed = [{"label": "A.b~1", "beginAt": 8080, "portNumber": 2}, {"label": "http", "beginAt": 0}]
+    listed = [{"label": "A.b~1", "beginAt": 1, "portNumber": 2}, {"label": "http", "beginAt": 0}]
     assert task(v1(role={"portList": listed}))["ports"] == [
-        {"label": "A.b~1", "count": 2, "beginAt": 8080},
+        {"label": "A.b~1", "count": 2, "beginAt": 1},
         {"label": "http", "count": 1},
     ]
     asked = {"cpu": 1, "memoryMB": 100, "gpu": 0, "ports": {"b": 2, "a": 1}}
@@ -293,6 +294,7 @@ WHERE_V1 = {
     f"{CONTAINER}.env[11].value": "codeDir",
     f"{CONTAINER}.env[0].value": "taskRoles[0]",
     "spec.tasks[0].template.spec.volumes[0].emptyDir.sizeLimit": "taskRoles[0].shmMB",
+    f"{CONTAINER}.volumeMounts[0].mountPath": "taskRoles[0].shmMB",
     "spec.tasks[0].template.spec.nodeSelector": "gpuType",
     "spec.runPolicy.backoffLimit": "retryCount",
     "spec.schedulingPolicy.queue": "virtualCluster",
