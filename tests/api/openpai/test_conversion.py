@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from regatta.api.errors import InvalidConfig
+from regatta.api.load import validate_document
 from regatta.api.openpai.conversion import convert, is_openpai
 from regatta.api.openpai.wanted import Setting
 from regatta.api.problems import Problem
@@ -21,7 +22,7 @@ from tests.api.openpai.configs import (
     variables,
     warnings,
 )
-from tests.api.openpai.test_conversion_files import GOOD, good, read
+from tests.api.openpai.test_conversion_files import GOOD, as_it_is_known_today, good, read
 
 
 @pytest.mark.parametrize(
@@ -131,16 +132,17 @@ def test_what_is_not_said_is_as_openpai_has_it() -> None:
     assert "completion" not in task(v1())
     assert "ports" not in task(v1())
     assert "runPolicy" not in converted(v1()).document["spec"]
-    assert "volumes" not in task(v1())["template"]["spec"]
+    assert set(task(v1())["template"]["spec"]) == {"containers"}
+    assert (container(v1())["name"], container(v1())["image"]) == ("main", "team/x")
     assert task(v2())["replicas"] == 1
     [volume] = task(v2())["template"]["spec"]["volumes"]
     assert volume == {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}}
 
 
 def test_resources_are_requested_as_they_are_limited() -> None:
-    asked = {"cpuNumber": 4, "memoryMB": 2048, "gpuNumber": 2, "shmMB": 128}
+    asked = {"cpuNumber": 4, "memoryMB": 2048, "gpuNumber": 1, "shmMB": 128}
     found = container(v1(role=asked))
-    right = {"cpu": 4, "memory": "2048Mi", "nvidia.com/gpu": 2}
+    right = {"cpu": 4, "memory": "2048Mi", "nvidia.com/gpu": 1}
     assert found["resources"] == {"requests": right, "limits": right}
     assert found["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
     [volume] = task(v1(role=asked))["template"]["spec"]["volumes"]
@@ -183,9 +185,9 @@ def test_never_is_said_by_null_or_minus_one_in_v2(said: Any, right: Any) -> None
 
 
 def test_ports_begin_where_they_are_told_to() -> None:
-    listed = [{"label": "A.b~1", "beginAt": 8080, "portNumber": 2}, {"label": "http", "beginAt": 0}]
+    listed = [{"label": "A.b~1", "beginAt": 1, "portNumber": 2}, {"label": "http", "beginAt": 0}]
     assert task(v1(role={"portList": listed}))["ports"] == [
-        {"label": "A.b~1", "count": 2, "beginAt": 8080},
+        {"label": "A.b~1", "count": 2, "beginAt": 1},
         {"label": "http", "count": 1},
     ]
     asked = {"cpu": 1, "memoryMB": 100, "gpu": 0, "ports": {"b": 2, "a": 1}}
@@ -250,6 +252,7 @@ def test_what_cannot_be_honoured_is_a_warning_at_its_field() -> None:
         "killAllOnCompletedTaskNumber has been obsoleted, please use minFailedTaskCount and "
         "minSucceededTaskCount instead."
     )
+    assert list(warnings(v1(jobEnvs={"paiAzRDMA": True}))) == ["jobEnvs.paiAzRDMA"]
     told = {problem.path: problem.message for problem in good("v2-what-is-elsewhere-only").warnings}
     assert list(told) == [
         "extras.hivedScheduler",
@@ -275,13 +278,67 @@ def test_the_config_is_kept_as_it_was_written() -> None:
     assert made.protocol == 2
 
 
+AT_THE_EDGE = {
+    "a name of 255 characters": v1(jobName="a" * 255),
+    "a name of 255 characters in v2": v2() | {"name": "a" * 255},
+    "all memory shared": v1(role={"memoryMB": 100, "shmMB": 100}),
+    "the last port": v1(role={"portList": [{"label": "a", "beginAt": 65534, "portNumber": 2}]}),
+    "twenty ports": v1(role={"portList": [{"label": "a", "portNumber": 18}]}),
+    "twenty ports with their own http": v1(
+        role={"portList": [{"label": "http", "portNumber": 19}]}
+    ),
+    "as many ends as tasks": v1(
+        role={"taskNumber": 2, "minFailedTaskCount": 2, "minSucceededTaskCount": 2}
+    ),
+    "six thousand tasks": v2(role={"instances": 6000}),
+    "a thousand retries": v2(jobRetryCount=1000),
+}
+
+
+@pytest.mark.parametrize("config", AT_THE_EDGE.values(), ids=list(AT_THE_EDGE))
+def test_the_largest_that_is_allowed_is_allowed(config: dict[str, Any]) -> None:
+    made = converted(config, Setting())
+    validate_document(as_it_is_known_today(made.document), strict=True)
+    assert made.warnings == ()
+
+
+BEYOND_IT = {
+    "taskRoles": v1() | {"taskRoles": None},
+    "taskRoles[0].portList": v1(role={"portList": [{"label": "a", "portNumber": 19}]}),
+    "taskRoles[0].portList[0].beginAt": v1(role={"portList": [{"label": "a", "beginAt": 65536}]}),
+    "taskRoles[0].shmMB": v1(role={"memoryMB": 100, "shmMB": 101}),
+    "jobName": v1(jobName="a" * 256),
+    "name": v2() | {"name": "a" * 256},
+    "retryCount": v1(retryCount=1001),
+    "taskRoles.main.instances": v2(role={"instances": 2**31}),
+    "prerequisites": v2() | {"prerequisites": [], "taskRoles": {"a": None}},
+    "deployments": v2(deployments=[]),
+    "deployments[0]": v2(deployments=[None]),
+    "defaults.deployment": v2(defaults={"deployment": "none"}),
+}
+
+
+@pytest.mark.parametrize(("path", "config"), BEYOND_IT.items())
+def test_what_is_beyond_is_told_at_its_field(path: str, config: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        converted(config)
+    assert path in [problem.path for problem in caught.value.problems]
+
+
 # Where it comes from
 
 CONTAINER = "spec.tasks[0].template.spec.containers[0]"
 WHERE_V1 = {
     "metadata.name": "jobName",
     "spec.tasks[0].replicas": "taskRoles[0].taskNumber",
-    "spec.tasks[0].name": "taskRoles[0]",
+    "spec.tasks": "taskRoles",
+    "spec.tasks[0].name": "taskRoles[0].name",
+    "spec.tasks[0].alias": "taskRoles[0].name",
+    "spec.tasks[0].completion.minSucceeded": "taskRoles[0].minSucceededTaskCount",
+    "spec.tasks[0].ports": "taskRoles[0].portList",
+    f"{CONTAINER}.resources.limits.cpu": "taskRoles[0].cpuNumber",
+    f"{CONTAINER}.env[9].value": "dataDir",
+    f"{CONTAINER}.env[10].value": "outputDir",
     "spec.tasks[0].completion.minFailed": "taskRoles[0].minFailedTaskCount",
     "spec.tasks[0].ports[1].label": "taskRoles[0].portList[1]",
     "spec.tasks[0].ports[1].count": "taskRoles[0].portList[1].portNumber",
@@ -293,6 +350,7 @@ WHERE_V1 = {
     f"{CONTAINER}.env[11].value": "codeDir",
     f"{CONTAINER}.env[0].value": "taskRoles[0]",
     "spec.tasks[0].template.spec.volumes[0].emptyDir.sizeLimit": "taskRoles[0].shmMB",
+    f"{CONTAINER}.volumeMounts[0].mountPath": "taskRoles[0].shmMB",
     "spec.tasks[0].template.spec.nodeSelector": "gpuType",
     "spec.runPolicy.backoffLimit": "retryCount",
     "spec.schedulingPolicy.queue": "virtualCluster",

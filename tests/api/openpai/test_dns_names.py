@@ -101,3 +101,9 @@ def test_the_longest_host_name_of_a_job_fits(roles: list[tuple[str, int]], job: 
 def test_there_is_always_room_for_a_job() -> None:
     assert room_for_job([("r" * LONGEST_ROLE, 6000)]) == 37
     assert room_for_job([("a", 1), ("worker", 11)]) == 63 - len("-worker-10")
+    assert room_for_job([("worker", 10)]) == 63 - len("-worker-9")
+
+
+def test_a_name_without_room_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="room for 8 characters, not 7"):
+        job_label("My_Job", 7)

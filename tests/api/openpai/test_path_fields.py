@@ -83,7 +83,9 @@ def test_data_is_only_told_of_and_may_be_anywhere() -> None:
     assert warnings(config) == {}
 
 
-@pytest.mark.parametrize("written", ["hdfs://h:9000/a", "https://h/a", "file://other/a"])
+@pytest.mark.parametrize(
+    "written", ["hdfs://h:9000/a", "hdfs:///srv/files/a", "https://h/a", "file://other/srv/files/a"]
+)
 def test_what_another_scheme_names_is_told_and_not_fetched(written: str) -> None:
     config = v1(codeDir=written, outputDir=written, dataDir=written)
     told = warnings(config)
@@ -92,6 +94,23 @@ def test_what_another_scheme_names_is_told_and_not_fetched(written: str) -> None
     assert "not made" in told["outputDir"]
     assert reached(config) == ("", "")
     assert variables(config)["PAI_CODE_DIR"] == written
+
+
+def test_the_whole_file_system_may_be_the_root() -> None:
+    assert reached(v1(codeDir="$PAI_DEFAULT_FS_URI/code"), "/")[0] == "/code"
+    assert reached(v1(codeDir="//code"), "/")[0] == "/code"
+    assert reached(v1(codeDir="FILE:///code"), "file:///")[0] == "/code"
+    assert (
+        variables(v1(dataDir="$PAI_DEFAULT_FS_URI"), Setting(default_fs_uri="/"))["PAI_DATA_DIR"]
+        == "/"
+    )
+    with pytest.raises(InvalidConfig, match="codeDir: found"):
+        converted(v1(codeDir="/"), Setting(default_fs_uri="/"))
+
+
+def test_a_path_on_this_machine_is_not_inside_a_root_of_another_scheme() -> None:
+    with pytest.raises(InvalidConfig, match="outside hdfs://h/"):
+        converted(v1(codeDir="/code"), Setting(default_fs_uri="hdfs://h/"))
 
 
 def test_a_root_of_another_scheme_is_told_to_the_replicas() -> None:

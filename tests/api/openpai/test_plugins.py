@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.openpai.configs import task, v2, warnings, words
+from regatta.api.errors import InvalidConfig
+from tests.api.openpai.configs import converted, task, v2, warnings, words
 from tests.api.openpai.test_conversion_files import good
 
 PLUGINS = "com.microsoft.pai.runtimeplugin"
@@ -126,6 +127,43 @@ def test_after_what_is_forgiven_a_failure_ends_the_task_again() -> None:
 def test_a_repository_is_cloned_first(parameters: dict[str, Any], right: str) -> None:
     config = v2("run", extras={PLUGINS: [{"plugin": "git", "parameters": parameters}]})
     assert lines(config) == [right, "run"]
+
+
+def test_a_prerequisite_of_an_unknown_plugin_is_told_and_does_nothing() -> None:
+    told = {problem.path: problem.severity for problem in good("v2-callbacks").warnings}
+    assert told == {"prerequisites[3].plugin": "warning"}
+
+
+MISTAKES = {
+    f"extras[{PLUGINS}][0].parameters.repo_uri": {"plugin": "git"},
+    f"extras[{PLUGINS}][0].parameters.callbacks[0]": {
+        "plugin": "cmd",
+        "parameters": {"callbacks": [None]},
+    },
+    f"extras[{PLUGINS}][0].parameters.callbacks[0].commands[0]": {
+        "plugin": "cmd",
+        "parameters": {
+            "callbacks": [{"event": "taskStarts", "commands": ["echo <% $secrets.x %>"]}]
+        },
+    },
+    f"extras[{PLUGINS}][0].parameters.preCommands[1]": {
+        "plugin": "cmd",
+        "parameters": {"preCommands": ["ls", "echo <% $secrets.x %>"]},
+    },
+}
+
+
+@pytest.mark.parametrize(("path", "plugin"), MISTAKES.items())
+def test_a_mistake_in_a_plugin_is_told_at_its_place(path: str, plugin: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        converted(v2(extras={PLUGINS: [plugin]}))
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+def test_a_plugin_that_says_nothing_does_nothing() -> None:
+    assert lines(v2("run", extras={PLUGINS: [{"plugin": "cmd", "failurePolicy": "ignore"}]})) == [
+        "run"
+    ]
 
 
 def test_templates_in_plugins_are_rendered_too() -> None:

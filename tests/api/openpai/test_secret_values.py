@@ -151,6 +151,7 @@ def test_numbers_and_flags_are_text_and_their_author_is_told() -> None:
     config = v2("echo <% $secrets.n %> <% $secrets.f %>", secrets={"n": 83, "f": True})
     assert converted(config).secrets == {"n": "83", "f": "true"}
     assert list(warnings(config)) == ["secrets.n", "secrets.f"]
+    assert {problem.severity for problem in converted(config).warnings} == {"warning"}
     assert "83" not in str(warnings(config))
 
 
@@ -173,6 +174,43 @@ def test_a_password_in_plain_text_is_masked_and_the_docker_hub_is_meant() -> Non
     assert made.registries[0].registry == "https://index.docker.io/v1/"
     assert made.registries[0].password == "PLANTED"
     assert made.config["prerequisites"][0]["auth"] == {"username": "ada", "password": "******"}
+
+
+@pytest.mark.parametrize(
+    ("auth", "entry"),
+    [
+        ({"username": "ada"}, ("ada", "")),
+        ({"password": "x"}, ("", "x")),
+        ({"username": "<% $parameters.u %>", "password": "a<% $secrets.s %>"}, ("ada", "aS")),
+    ],
+)
+def test_a_registry_may_ask_for_a_name_or_a_password(
+    auth: dict[str, str], entry: tuple[str, str]
+) -> None:
+    config = v2(image={"auth": auth}, secrets={"s": "S"}, parameters={"u": "ada"})
+    made = converted(config)
+    assert [(each.username, each.password) for each in made.registries] == [entry]
+    kept = made.config["prerequisites"][0]["auth"].get("password", "******")
+    assert kept == "******"
+
+
+def test_a_secret_may_be_as_long_as_a_variable_and_no_longer() -> None:
+    def config(size: int) -> dict[str, Any]:
+        return v2("echo <% $secrets.s %> | wc -c", secrets={"s": "x" * size})
+
+    longest = 128 * 1024 - 64
+    assert run(config(longest))[1].strip() == str(longest + 1)
+    with pytest.raises(InvalidConfig, match=r"^secrets\.s: it is longer than"):
+        converted(config(128 * 1024 - len("REGATTA_SECRET_0=")))
+
+
+def test_a_name_that_no_secret_can_have_is_refused() -> None:
+    with pytest.raises(InvalidConfig, match="a secret's name has"):
+        converted(v2("echo <% $secrets.ключ %>", secrets={"ключ": "x"}))
+
+
+def test_text_is_as_it_should_be_and_not_worth_a_word() -> None:
+    assert warnings(v2("echo <% $secrets.a[0] %>", secrets={"a": ["text"]})) == {}
 
 
 def test_an_image_whose_registry_asks_nothing_needs_no_secret() -> None:

@@ -21,6 +21,7 @@ VALUES: dict[str, Any] = {
         "html": "<&\">'",
     },
     "data": {"uri": ["one", "two"]},
+    "output": {"uri": "there"},
 }
 
 RENDERED = {
@@ -37,6 +38,7 @@ RENDERED = {
     "<% $parameters.map[0] %>": "zero",
     "<% $parameters.html %>": "<&\">'",
     "<% $data.uri[1] %>": "two",
+    "<% $output.uri %>": "there",
     "<% $parameters.again %>": "<% $parameters.n %>",
 }
 VERBATIM = [
@@ -44,7 +46,7 @@ VERBATIM = [
     "<% $parameters.list %>",
     "<% $parameters.map %>",
     "<% $parameters.none %>",
-    "<% $parameters.list[9] %>",
+    "<% $parameters.list[2] %>",
     "<% $parameters.list.x %>",
     "<% $parameters.text.x %>",
     "<% $parameters %>",
@@ -53,6 +55,7 @@ VERBATIM = [
     "<% $parameters.n",
     "<% $parameters.n > %>",
     "<% $script.uri %>",
+    "<% $parameters.text[0] %>",
     "{{ $parameters.n }}",
     "$parameters.n",
 ]
@@ -79,3 +82,5 @@ def test_a_text_is_all_its_parts() -> None:
     whole = "".join(part if isinstance(part, str) else part.written for part in parts(text))
     assert whole == text
     assert list(parts("")) == []
+    assert [str(part) for part in parts("<%$script.a%>x")][-1] == "x"
+    assert [part.root for part in parts("<%$script.a%><%$output.a%>")] == ["script", "output"]

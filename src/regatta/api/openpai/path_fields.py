@@ -69,12 +69,17 @@ def _names_root(written: str) -> bool:
 
 def _substituted(written: str, job: str, setting: Setting) -> str:
     values = {
-        ROOT: setting.default_fs_uri.rstrip("/") or setting.default_fs_uri,
+        ROOT: setting.default_fs_uri,
         "PAI_JOB_NAME": job,
         "PAI_USER_NAME": setting.owner,
         "PAI_USERNAME": setting.owner,
     }
-    return _WORD.sub(lambda found: values[found[1]], written)
+
+    def value(found: re.Match[str]) -> str:
+        follows = written[found.end() : found.end() + 1]
+        return values[found[1]].removesuffix("/" if follows == "/" else "")
+
+    return _WORD.sub(value, written)
 
 
 def _about(field: str, said: str, setting: Setting) -> Iterator[Problem]:

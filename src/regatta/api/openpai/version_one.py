@@ -290,6 +290,7 @@ def _marks(path: str, ports: int) -> dict[str, str]:
     return {
         "": path,
         "replicas": f"{path}.taskNumber",
+        "name": f"{path}.name",
         "alias": f"{path}.name",
         "completion.minFailed": f"{path}.minFailedTaskCount",
         "completion.minSucceeded": f"{path}.minSucceededTaskCount",
