@@ -1,9 +1,9 @@
 """What a name, a password or an e-mail address may be. Pure; each refusal says what would be right.
 
 The rules are OpenPAI's, so that accounts can be moved here: user names of letters, digits and
-`_ . -`, group names of letters, digits and `_`, passwords of at least six characters. Six is little;
-a longer minimum would refuse passwords that people have there, and the limits on sign-ins are what
-stands between six characters and a guesser.
+`_ . -`, group names of letters, digits and `_`, passwords of at least six characters. Six is
+little; a longer minimum would refuse passwords that people have there, and the limits on sign-ins
+are what stands between six characters and a guesser.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _USER_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_]+")
 _CLUSTER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 #: Loose: an address is proved by sending to it. What is refused would break a header or a page.
-_EMAIL = re.compile(r"[^\s@<>,;\"]+@[^\s@<>,;\"]+")
+_EMAIL = re.compile(r"[^\s\0@<>,;\"]+@[^\s\0@<>,;\"]+")
 
 
 def key_of(name: str) -> str:
@@ -92,7 +92,7 @@ def check_password(name: str, password: str, field: str = "password") -> str:
 
 
 def check_email(email: str) -> str:
-    if not isinstance(email, str) or (email and not _EMAIL.fullmatch(email)):
+    if not isinstance(email, str) or (email and not _EMAIL.fullmatch(check_text("email", email))):
         raise invalid_parameters(f"email is {_short(email)}; send one like ann@example.org, or ''")
     if len(email) > LONGEST_EMAIL:
         raise invalid_parameters(
@@ -102,11 +102,16 @@ def check_email(email: str) -> str:
 
 
 def check_text(field: str, text: str) -> str:
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT or not _can_be_kept(text):
         raise invalid_parameters(
             f"{field} is {_short(text)}; it must be text of {LONGEST_TEXT} characters at most"
         )
     return text
+
+
+def _can_be_kept(text: str) -> bool:
+    """PostgreSQL has no NUL in text, and nobody half a character."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def check_extension(extension: dict[str, Any]) -> dict[str, Any]:
