@@ -41,7 +41,7 @@ _USER_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_]+")
 _CLUSTER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 #: Loose: an address is proved by sending to it. What is refused would break a header or a page.
-_EMAIL = re.compile(r"[^\s\0@<>,;\"]+@[^\s\0@<>,;\"]+")
+_EMAIL = re.compile(r"[^\s@<>,;\"]+@[^\s@<>,;\"]+")
 
 
 def key_of(name: str) -> str:
