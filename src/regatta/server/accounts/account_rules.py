@@ -102,14 +102,14 @@ def check_email(email: str) -> str:
 
 
 def check_text(field: str, text: str) -> str:
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT or not _can_be_kept(text):
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT or not can_be_kept(text):
         raise invalid_parameters(
             f"{field} is {_short(text)}; it must be text of {LONGEST_TEXT} characters at most"
         )
     return text
 
 
-def _can_be_kept(text: str) -> bool:
+def can_be_kept(text: str) -> bool:
     """PostgreSQL has no NUL in text, and nobody half a character."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
@@ -150,10 +150,10 @@ def check_group_extension(name: str, extension: dict[str, Any]) -> dict[str, Any
     admin = acls.get("admin", False)
     if not isinstance(admin, bool):
         raise invalid_parameters(f"extension.acls.admin is {_short(admin)}; it is true or false")
-    if admin and key_of(name) != ADMIN_GROUP:
+    if "admin" in acls and admin != (key_of(name) == ADMIN_GROUP):
         raise invalid_parameters(
-            f"extension.acls.admin is true for group {name}; only {ADMIN_GROUP} makes admins: "
-            "add its users to that group"
+            f"extension.acls.admin is {json.dumps(admin)} for group {name}; {ADMIN_GROUP} makes "
+            "admins and no other group does: put users into that one, or take them out"
         )
     for field in ("virtualClusters", "storageConfigs"):
         check_names(f"extension.acls.{field}", acls.get(field, []))
