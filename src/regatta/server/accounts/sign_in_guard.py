@@ -63,7 +63,7 @@ class SignInGuard:
         if wait > 0:
             raise TooManyRequests(said, wait)
 
-    def _remember(self, where: str, who: str) -> None:
+    def remember(self, where: str, who: str) -> None:
         self._known[where, who] = None
         self._known.move_to_end((where, who))
         if len(self._known) > MOST_KNOWN:
@@ -78,10 +78,14 @@ class Try:
 
     def succeeded(self) -> None:
         """Only this one is given back: a right password in between resets no count."""
+        self.not_made()
+        self._guard.remember(self._where, self._who)
+
+    def not_made(self) -> None:
+        """The password was not looked at."""
         for limiter, key in self._paid:
             limiter.give_back(key)
         self._paid = []
-        self._guard._remember(self._where, self._who)
 
 
 def _bounded(name: str) -> str:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from regatta.server.accounts import account_rules as rules
-from regatta.server.accounts.tables import GROUPS, MEMBERSHIPS, USERS
+from regatta.server.accounts.tables import GROUPS, LONGEST_NAME, MEMBERSHIPS, USERS
 from regatta.server.accounts.users import User, UserChanges, get_user, list_users, update_user
 from regatta.server.openpai_errors import group_exists, no_group, reserved_key
 
@@ -211,7 +211,7 @@ def _insert(connection: Connection, group: Group, now: int) -> None:
 def _required(connection: Connection, name: str) -> Row[Any]:
     row = _row(connection, name)
     if row is None:
-        raise no_group(name[: rules.LONGEST_NAME])
+        raise no_group(name[:LONGEST_NAME])
     return row
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from regatta.server.accounts import account_rules as rules
-from regatta.server.accounts.tables import GROUPS, MEMBERSHIPS, TOKENS, USERS
+from regatta.server.accounts.tables import GROUPS, LONGEST_NAME, MEMBERSHIPS, TOKENS, USERS
 from regatta.server.accounts.tokens import revoke_after_password, revoke_all
 from regatta.server.openpai_errors import (
     OpenPaiError,
@@ -247,7 +247,7 @@ def _last_admin(name: str, becomes: str) -> OpenPaiError:
 def _required(connection: Connection, name: str) -> Row[Any]:
     row = _row(connection, name)
     if row is None:
-        raise no_user(name[: rules.LONGEST_NAME])
+        raise no_user(name[:LONGEST_NAME])
     return row
 
 
