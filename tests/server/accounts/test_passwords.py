@@ -1,4 +1,4 @@
-"""No test looks at a clock: that two answers take the same time is seen in the work done for them."""
+"""No test looks at a clock: that two answers take as long is seen in the work done for them."""
 
 from __future__ import annotations
 

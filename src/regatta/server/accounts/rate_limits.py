@@ -71,11 +71,12 @@ class Limiter:
             return 0.0
         now = self._clock()
         wait = self._wait(key, now)
-        if wait <= 0:
+        if wait == 0:
             self._full_at[key] = max(self._full_at.get(key, now), now) + self._rate.each
-            self._full_at.move_to_end(key)
-            self._forget(now)
-        return max(0.0, wait)
+        # Who is refused has been seen, too: a flood of others must not wash his count away.
+        self._full_at.move_to_end(key)
+        self._forget(now)
+        return wait
 
     def give_back(self, key: Hashable) -> None:
         """Of what was taken, one."""
