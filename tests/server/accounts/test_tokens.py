@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select, text
 from regatta.server.accounts import tokens
 from regatta.server.accounts.tables import TOKENS
 from regatta.server.accounts.tokens import Kind, find_token, issue, list_tokens, revoke
-from regatta.server.accounts.users import disable_user, enable_user
+from regatta.server.accounts.users import delete_user, disable_user, enable_user
 from regatta.server.records.metadata import METADATA
 from tests.server.accounts.people import NOW, a_user, refused
 
@@ -193,6 +193,15 @@ def test_a_disabled_user_has_no_tokens_and_gets_none_back(connection: Connection
     assert [find_token(connection, token.value, NOW) for token in before] == [None] * 3
     enable_user(connection, "ann")
     assert [find_token(connection, token.value, NOW) for token in before] == [None] * 3
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("end", [disable_user, lambda c, name, _: delete_user(c, name)])
+def test_who_is_gone_gets_no_token(connection: Connection, kind: Kind, end: Any) -> None:
+    ann = a_user(connection, "ann")
+    end(connection, "ann", NOW)
+    with refused(401, "UnauthorizedUserError", "Your token is invalid."):
+        issue(connection, ann.id, kind, NOW)
 
 
 def test_use_is_written_once_in_an_hour(connection: Connection) -> None:

@@ -166,7 +166,7 @@ def _let_in(
     now: int,
     seconds: int,
 ) -> SignedIn:
-    current = stored_password(connection, stored.name)
+    current = stored_password(connection, stored.name, lock=True)
     if current is None or current.disabled or current.password != stored.password:
         raise incorrect_password()  # it was changed while it was being checked
     if rehashed is not None:

@@ -23,7 +23,7 @@ from enum import StrEnum
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_, select, update
 
 from regatta.server.accounts.tables import TOKENS, USERS
-from regatta.server.openpai_errors import OpenPaiError, forbidden, invalid_parameters
+from regatta.server.openpai_errors import OpenPaiError, forbidden, invalid_parameters, invalid_token
 
 #: Seconds.
 SHORTEST_LIFE, LONGEST_LIFE, USUAL_LIFE = 60, 604_800, 86_400
@@ -92,6 +92,7 @@ def issue(
     connection: Connection, user_id: int, kind: Kind, now: int, seconds: int = USUAL_LIFE
 ) -> Issued:
     """`seconds` counts for all but applications, whose tokens have no end."""
+    _require_user(connection, user_id)
     _make_room(connection, user_id, kind, now)
     handle, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     expires = None if kind is Kind.APPLICATION else now + seconds * 1000
@@ -187,6 +188,14 @@ def purge(connection: Connection, now: int) -> int:
     return connection.execute(
         delete(TOKENS).where(or_(TOKENS.c.expires <= before, TOKENS.c.revoked <= before))
     ).rowcount
+
+
+def _require_user(connection: Connection, user_id: int) -> None:
+    """Who is being removed or disabled at this moment gets none. The row is locked, so that whoever
+    revokes a user's tokens sees this one, or is waited for."""
+    wanted = select(USERS.c.id).where(USERS.c.id == user_id, USERS.c.disabled.is_(None))
+    if connection.execute(wanted.with_for_update()).one_or_none() is None:
+        raise invalid_token()
 
 
 def _make_room(connection: Connection, user_id: int, kind: Kind, now: int) -> None:

@@ -16,7 +16,14 @@ from sqlalchemy.exc import IntegrityError
 
 from regatta.server.accounts import account_rules as rules
 from regatta.server.accounts.tables import GROUPS, LONGEST_NAME, MEMBERSHIPS, USERS
-from regatta.server.accounts.users import User, UserChanges, get_user, list_users, update_user
+from regatta.server.accounts.users import (
+    User,
+    UserChanges,
+    get_user,
+    list_users,
+    lock_user,
+    update_user,
+)
 from regatta.server.openpai_errors import group_exists, no_group, reserved_key
 
 _ALWAYS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -86,7 +93,7 @@ def list_groups(connection: Connection) -> list[Group]:
 
 
 def update_group(connection: Connection, name: str, changes: GroupChanges) -> Group:
-    row = _required(connection, name)
+    row = _required(connection, name, lock=True)
     values: dict[str, Any] = {}
     if changes.description is not None:
         values["description"] = rules.check_text("description", changes.description)
@@ -117,12 +124,14 @@ def members_of(connection: Connection, name: str) -> list[User]:
 
 
 def add_to_group(connection: Connection, user_name: str, group_name: str) -> User:
+    lock_user(connection, user_name)
     user = get_user(connection, user_name)
     return set_groups(connection, user_name, [*user.groups, group_name])
 
 
 def remove_from_group(connection: Connection, user_name: str, group_name: str) -> User:
     """Who is not in it is left alone, as is `default`, which nobody leaves."""
+    lock_user(connection, user_name)
     user = get_user(connection, user_name)
     key = rules.key_of(group_name)
     return set_groups(connection, user_name, [g for g in user.groups if rules.key_of(g) != key])
@@ -130,6 +139,7 @@ def remove_from_group(connection: Connection, user_name: str, group_name: str) -
 
 def set_groups(connection: Connection, user_name: str, names: Sequence[str]) -> User:
     """These and no others, but for `default`."""
+    lock_user(connection, user_name)
     user = get_user(connection, user_name)
     wanted = {row.name: row.id for row in (_required(connection, name) for name in names)}
     admin = rules.ADMIN_GROUP in wanted
@@ -208,18 +218,18 @@ def _insert(connection: Connection, group: Group, now: int) -> None:
     )
 
 
-def _required(connection: Connection, name: str) -> Row[Any]:
-    row = _row(connection, name)
+def _required(connection: Connection, name: str, *, lock: bool = False) -> Row[Any]:
+    row = _row(connection, name, lock=lock)
     if row is None:
         raise no_group(name[:LONGEST_NAME])
     return row
 
 
-def _row(connection: Connection, name: str) -> Row[Any] | None:
+def _row(connection: Connection, name: str, *, lock: bool = False) -> Row[Any] | None:
     if not rules.can_be_kept(name):
         return None
-    wanted = GROUPS.c.name_key == rules.key_of(name)
-    return connection.execute(select(GROUPS).where(wanted)).one_or_none()
+    wanted = select(GROUPS).where(GROUPS.c.name_key == rules.key_of(name))
+    return connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
 
 
 def _group(row: Row[Any]) -> Group:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from regatta.server.accounts import account_rules as rules
@@ -120,6 +120,7 @@ def update_user(
     changes: UserChanges,
     known_clusters: Collection[str] | None = None,
 ) -> User:
+    lock_user(connection, name)
     row = _required(connection, name)
     values: dict[str, Any] = {}
     if changes.email is not None:
@@ -141,6 +142,7 @@ def update_user(
 
 def delete_user(connection: Connection, name: str) -> User:
     """With tokens and memberships. Jobs and the audit keep the name."""
+    lock_user(connection, name)
     user = get_user(connection, name)
     if user.admin:
         raise remove_admin(user.name)
@@ -154,6 +156,7 @@ def delete_user(connection: Connection, name: str) -> User:
 def disable_user(connection: Connection, name: str, now: int) -> User:
     """Nobody comes in as this user any more: every token ends, those of applications as well, and
     enabling brings none of them back."""
+    lock_user(connection, name)
     row = _required(connection, name)
     if row.admin:
         _keep_an_admin(connection, row, "disabled")
@@ -185,8 +188,9 @@ def set_unix_uid(connection: Connection, name: str, uid: int | None) -> User:
     return get_user(connection, name)
 
 
-def stored_password(connection: Connection, name: str) -> Stored | None:
-    row = _row(connection, name)
+def stored_password(connection: Connection, name: str, *, lock: bool = False) -> Stored | None:
+    """`lock`: it stays so until the transaction ends."""
+    row = _row(connection, name, lock=lock)
     if row is None:
         return None
     return Stored(row.id, row.name, row.admin, row.password, row.disabled is not None)
@@ -205,6 +209,7 @@ def set_password(
 
     False where the password is not the one that was looked at (`replacing`, its hash): somebody
     changed it meanwhile."""
+    lock_user(connection, name)
     row = _required(connection, name)
     changed = update(USERS).where(USERS.c.id == row.id)
     if replacing is not None:
@@ -224,17 +229,27 @@ def renew_hash(connection: Connection, user_id: int, before: str, after: str) ->
     )
 
 
+def lock_user(connection: Connection, name: str) -> None:
+    """Against others who change the same user until the transaction ends; and the admins with it,
+    or two who demote each other at once would leave none. All in one order, so that nobody waits in
+    a circle. This matters to PostgreSQL: SQLite has one writer in any case."""
+    key = rules.key_of(name) if rules.can_be_kept(name) else ""
+    connection.execute(
+        select(USERS.c.id)
+        .where(or_(USERS.c.admin.is_(True), USERS.c.name_key == key))
+        .order_by(USERS.c.id)
+        .with_for_update()
+    ).all()
+
+
 def user_by_id(connection: Connection, user_id: int) -> User | None:
     row = connection.execute(select(USERS).where(USERS.c.id == user_id)).one_or_none()
     return _user(row, _memberships(connection, user_id)[user_id]) if row is not None else None
 
 
 def _keep_an_admin(connection: Connection, row: Row[Any], becomes: str) -> None:
-    # Locked, or two who demote each other at once would leave nobody (PostgreSQL).
     admins = connection.execute(
-        select(USERS.c.id)
-        .where(USERS.c.admin.is_(True), USERS.c.disabled.is_(None))
-        .with_for_update()
+        select(USERS.c.id).where(USERS.c.admin.is_(True), USERS.c.disabled.is_(None))
     ).scalars()
     if set(admins) <= {row.id}:
         raise _last_admin(row.name, becomes)
@@ -251,12 +266,11 @@ def _required(connection: Connection, name: str) -> Row[Any]:
     return row
 
 
-def _row(connection: Connection, name: str) -> Row[Any] | None:
-    wanted = USERS.c.name_key == rules.key_of(name)
-    # What no user can be called is not asked for: PostgreSQL knows no NUL.
-    if not rules.can_be_kept(name):
+def _row(connection: Connection, name: str, *, lock: bool = False) -> Row[Any] | None:
+    if not rules.can_be_kept(name):  # nobody is called that, and PostgreSQL cannot be asked
         return None
-    return connection.execute(select(USERS).where(wanted)).one_or_none()
+    wanted = select(USERS).where(USERS.c.name_key == rules.key_of(name))
+    return connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
 
 
 def _memberships(connection: Connection, user_id: int | None = None) -> dict[int, list[str]]:
