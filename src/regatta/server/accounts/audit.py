@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 from sqlalchemy import Connection, Row, delete, insert, select
@@ -109,7 +110,7 @@ def _mask_segment(found: re.Match[str]) -> str:
     return before + (f"{ours.group(1)}_{MASK}" if ours else MASK)
 
 
-def _entry(row: Row[tuple[object, ...]]) -> Entry:
+def _entry(row: Row[Any]) -> Entry:
     return Entry(
         id=row.id,
         at=row.at,

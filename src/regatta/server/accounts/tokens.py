@@ -19,6 +19,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_, select, update
 
@@ -232,7 +233,7 @@ def _living(now: int) -> ColumnElement[bool]:
     return TOKENS.c.revoked.is_(None) & or_(TOKENS.c.expires.is_(None), TOKENS.c.expires > now)
 
 
-def _token(row: Row[tuple[object, ...]]) -> Token:
+def _token(row: Row[Any]) -> Token:
     return Token(row.handle, row.user_id, Kind(row.kind), row.created, row.expires, row.last_used)
 
 

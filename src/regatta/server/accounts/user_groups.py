@@ -88,8 +88,8 @@ def get_group(connection: Connection, name: str) -> Group:
 
 def list_groups(connection: Connection) -> list[Group]:
     """By name."""
-    rows = connection.execute(select(GROUPS).order_by(GROUPS.c.name_key))
-    return [_group(row) for row in rows]
+    rows = connection.execute(select(GROUPS))
+    return sorted(map(_group, rows), key=lambda group: rules.key_of(group.name))
 
 
 def update_group(connection: Connection, name: str, changes: GroupChanges) -> Group:

@@ -108,9 +108,9 @@ def get_user(connection: Connection, name: str) -> User:
 
 
 def list_users(connection: Connection) -> list[User]:
-    """By name."""
+    """By name. Sorted here: what a database's locale makes of `a-b` and `a_b` differs."""
     memberships = _memberships(connection)
-    rows = connection.execute(select(USERS).order_by(USERS.c.name_key)).all()
+    rows = sorted(connection.execute(select(USERS)), key=lambda row: str(row.name_key))
     return [_user(row, memberships[row.id]) for row in rows]
 
 
@@ -280,9 +280,13 @@ def _memberships(connection: Connection, user_id: int | None = None) -> dict[int
     if user_id is not None:
         joined = joined.where(MEMBERSHIPS.c.user_id == user_id)
     found: dict[int, list[str]] = defaultdict(list)
-    for member, group in connection.execute(joined.order_by(GROUPS.c.name_key)):
+    for member, group in sorted(connection.execute(joined), key=_by_group):
         found[member].append(group)
     return found
+
+
+def _by_group(membership: Row[int, str]) -> str:
+    return rules.key_of(membership[1])
 
 
 def _user(row: Row[Any], groups: list[str]) -> User:
