@@ -25,6 +25,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         @event.listens_for(made, "connect")
         def mind_foreign_keys(raw: object, _: object) -> None:
             raw.execute("PRAGMA foreign_keys = ON")  # type: ignore[attr-defined]
+            raw.execute("PRAGMA synchronous = OFF")  # type: ignore[attr-defined]
 
     METADATA.create_all(made)
     with made.begin() as connection:
