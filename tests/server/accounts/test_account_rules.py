@@ -7,6 +7,8 @@ import pytest
 from regatta.server.accounts import account_rules as rules
 from tests.server.accounts.people import refused
 
+SYSTEMS = ("me", "guest", "anonymous", "nobody", "root", "system", "regatta", ".", "..")
+
 
 @pytest.mark.parametrize("name", ["ann", "Ann", "a.b-c_d", "7", "a" * 64, "-x", "admin"])
 def test_names_of_users_are_openpais(name: str) -> None:
@@ -16,16 +18,15 @@ def test_names_of_users_are_openpais(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("", "letters, digits"),
+        ("", "username is '';"),
         ("a b", "letters, digits"),
         ("ann\n", "letters, digits"),
         ("a~b", "letters, digits"),
         ("a/b", "letters, digits"),
         ("änn", "letters, digits"),
         ("a" * 65, "64 at most"),
-        ("me", "the system keeps"),
         ("ROOT", "the system keeps"),
-        ("..", "the system keeps"),
+        *((name, f"username is {name!r}, which the system keeps") for name in SYSTEMS),
         (None, "letters, digits"),
     ],
 )
@@ -61,16 +62,22 @@ def test_a_password_that_will_not_do_is_refused_and_not_told(password: Any, said
         rules.check_password("annabella", password)
 
 
+def test_half_a_character_is_a_password_like_any_other() -> None:
+    assert rules.password_bytes("\ud800") == b"\xed\xa0\x80"
+
+
 def test_an_accent_typed_in_two_ways_is_one_password() -> None:
     assert rules.password_bytes("caf\u00e9") == rules.password_bytes("cafe\u0301")
 
 
-@pytest.mark.parametrize("email", ["", "ann@example.org"])
+@pytest.mark.parametrize("email", ["", "ann@example.org", "a@" + "b" * 254])
 def test_an_address_or_nothing_is_an_email(email: str) -> None:
     assert rules.check_email(email) == email
 
 
-@pytest.mark.parametrize("email", ["ann", "a@b\nBcc: all@x", "a b@c", "@", "a@b" * 90, 7, "a\0@b"])
+@pytest.mark.parametrize(
+    "email", ["ann", "a@b\nBcc: all@x", "a b@c", "@", "a@" + "b" * 255, 7, 0, None, "a\0@b"]
+)
 def test_what_would_break_a_header_is_no_email(email: Any) -> None:
     with refused(400, "InvalidParametersError", "email"):
         rules.check_email(email)
@@ -85,15 +92,35 @@ def nested(levels: int) -> Any:
 
 @pytest.mark.parametrize(
     "extension",
-    [[], None, "x", {"a": float("nan")}, {"a": object()}, {"a": "x" * 70_000}, nested(5000)],
-    ids=["list", "null", "text", "nan", "object", "large", "deep"],
+    [
+        [],
+        None,
+        "x",
+        {"a": float("nan")},
+        {"a": object()},
+        {"a": "\ud800"},
+        {"a": "x" * (65_536 - len('{"a": ""}') + 1)},
+        nested(17),
+        {"a": [nested(16)]},
+        nested(5000),
+    ],
+    ids=["list", "null", "text", "nan", "object", "half", "large", "deep", "list in it", "abyss"],
 )
 def test_an_extension_is_an_object_of_a_size_that_can_be_kept(extension: Any) -> None:
     with refused(400, "InvalidParametersError", "extension"):
         rules.check_extension(extension)
 
 
-@pytest.mark.parametrize("extension", [{}, {"sshKeys": [{"title": "a", "value": "ssh-rsa A"}]}])
+@pytest.mark.parametrize(
+    "extension",
+    [
+        {},
+        {"sshKeys": [{"title": "a", "value": "ssh-rsa A"}]},
+        {"a": "x" * (65_536 - len('{"a": ""}'))},
+        nested(16),
+    ],
+    ids=["empty", "keys", "large", "deep"],
+)
 def test_an_extension_is_the_clients_own(extension: Any) -> None:
     assert rules.check_extension(extension) == extension
 
@@ -119,6 +146,21 @@ def test_a_virtual_cluster_must_be_there_where_that_is_known() -> None:
     assert rules.check_clusters(["a"], {"a"}) == ["a"]
     with refused(400, "NoVirtualClusterError", "Virtual cluster b is not found."):
         rules.check_clusters(["a", "b"], {"a"})
+
+
+@pytest.mark.parametrize("clusters", [["a" * 65], [str(n) for n in range(257)], "a", [1], [""]])
+def test_names_of_clusters_are_few_and_short(clusters: Any) -> None:
+    with refused(400, "InvalidParametersError", "virtualCluster"):
+        rules.check_clusters(clusters, None)
+
+
+def test_as_many_and_as_long_as_that_will_do() -> None:
+    clusters = ["a" * 64, *(str(n) for n in range(255))]
+    assert rules.check_clusters(clusters, None) == clusters
+    assert rules.check_text("description", "x" * 4096)
+    with refused(400, "InvalidParametersError", "description"):
+        rules.check_text("description", "x" * 4097)
+    assert rules.check_uid(2**32 - 2)
 
 
 @pytest.mark.parametrize("uid", [0, -1, 2**32 - 1, True, "5"])
