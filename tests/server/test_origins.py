@@ -28,6 +28,8 @@ PROXIED = Ours(secure=True, public=frozenset({"https://train.example:8443"}))
         (EVERYWHERE, "evil.example", False),
         (PROXIED, "train.example", True),
         (PROXIED, "evil.example", False),
+        (Ours(public=frozenset({"https://[2001:DB8::1]:8443"})), "[2001:db8::1]", True),
+        (Ours(public=frozenset({"nonsense"})), "nonsense", False),
     ],
 )
 def test_which_hosts_are_ours(ours: Ours, host: str, is_ours: bool) -> None:
@@ -50,6 +52,11 @@ def test_which_hosts_are_ours(ours: Ours, host: str, is_ours: bool) -> None:
         (HERE, "http://127.0.0.1:x", "127.0.0.1:x", False),
         (HERE, "http://evil@127.0.0.1", "127.0.0.1", False),
         (HERE, "http://127.0.0.1/path", "127.0.0.1", False),
+        (HERE, "http://127.0.0.1?query", "127.0.0.1", False),
+        (HERE, "http://127.0.0.1#part", "127.0.0.1", False),
+        (HERE, "http://127.0.0.1/", "127.0.0.1", True),
+        (HERE, "ftp://127.0.0.1", "127.0.0.1", False),
+        (HERE, "http://:80", "127.0.0.1", False),
         (NAMED, "https://train.example", "train.example", True),
         (NAMED, "https://TRAIN.example:443", "train.example", True),
         (NAMED, "http://train.example", "train.example", False),

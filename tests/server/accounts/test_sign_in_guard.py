@@ -120,6 +120,38 @@ def test_signing_in_as_oneself_frees_no_guesses(attack: Attack) -> None:
     assert guesses == 3
 
 
+def test_signing_in_spends_no_free_try_and_gives_none_back(attack: Attack) -> None:
+    attack.guard.begin(CAFE, "bob").succeeded()
+    attack.exhaust("ann")
+    assert attack.fail(CAFE, "ann")
+    attack.guard.begin(CAFE, "cy").succeeded()
+    assert not attack.fail(CAFE, "ann")
+
+
+def test_a_try_is_given_back_once(attack: Attack) -> None:
+    for _ in range(2):
+        assert attack.fail(OFFICE, "ann")
+    last = attack.guard.begin(OFFICE, "ann")
+    last.not_made()
+    last.not_made()
+    assert [attack.fail(OFFICE, "ann") for _ in range(2)] == [True, False]
+
+
+def test_a_try_that_is_refused_for_its_name_is_not_counted_for_its_address(attack: Attack) -> None:
+    attack.exhaust("ann")
+    assert [attack.fail(OFFICE, "ann") for _ in range(20)] == [True] + [False] * 19
+    assert [attack.fail(OFFICE, f"user{n}") for n in range(5)] == [True] * 4 + [False]
+
+
+def test_half_a_second_too_early_is_too_early(attack: Attack, clock: Clock) -> None:
+    for n in range(5):
+        attack.fail(OFFICE, f"user{n}")
+    clock.now += PERIOD / 5 - 0.5
+    with pytest.raises(TooManyRequests, match="your address failed too often") as told:
+        attack.guard.begin(OFFICE, "ann")
+    assert told.value.retry_after == 1
+
+
 def test_right_passwords_cost_nothing(attack: Attack) -> None:
     for _ in range(100):
         attack.guard.begin(OFFICE, "ann").succeeded()
@@ -140,6 +172,7 @@ def test_the_wait_that_is_told_is_enough(attack: Attack, clock: Clock) -> None:
         pass
     with pytest.raises(TooManyRequests, match="this name failed too often") as told:
         attack.guard.begin(OFFICE, "ann")
+    assert told.value.retry_after == PERIOD / 3
     clock.now += told.value.retry_after
     attack.guard.begin(OFFICE, "ann")
 
@@ -155,7 +188,9 @@ def test_what_is_remembered_is_bounded(attack: Attack, monkeypatch: pytest.Monke
     monkeypatch.setattr(sign_in_guard, "MOST_KNOWN", 5)
     for n in range(100):
         attack.guard.begin(f"192.0.2.{n}", "ann").succeeded()
-    assert len(attack.guard._known) == 5
+        attack.guard.begin("192.0.2.0", "ann").succeeded()
+    kept = [where for where, _ in attack.guard._known]
+    assert kept == [f"192.0.2.{n}" for n in (96, 97, 98, 99, 0)]
     for n in range(100):
         attack.fail("198.18.0.1", "x" * n * 1000)
     assert max(len(str(key)) for key in attack.guard._names._full_at) <= 80

@@ -234,24 +234,33 @@ def test_what_has_been_over_for_a_day_is_purged(connection: Connection) -> None:
     assert handles(connection, ann.id) == [kept.handle]
 
 
-def test_signing_in_purges_ones_own(connection: Connection) -> None:
+@pytest.mark.parametrize(("later", "left"), [(OVER - 1, 5), (OVER, 4), (OVER + 60_000, 2)])
+def test_signing_in_purges_ones_own(connection: Connection, later: int, left: int) -> None:
     ann, bob = a_user(connection, "ann"), a_user(connection, "bob")
     for user in (ann, ann, bob):
         issue(connection, user.id, Kind.SIGN_IN, NOW, 60)
+    revoke(connection, ann.id, issue(connection, ann.id, Kind.APPLICATION, NOW).handle, NOW)
 
-    issue(connection, ann.id, Kind.SIGN_IN, NOW + 60_000 + OVER)
+    issue(connection, ann.id, Kind.SIGN_IN, NOW + later)
 
-    assert count(connection) == 2
+    assert count(connection) == left
 
 
 def test_a_script_that_signs_in_for_ever_ends_its_own_oldest(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "MOST_SIGNED_IN", 3)
-    ann = a_user(connection, "ann")
+    ann, bob = a_user(connection, "ann"), a_user(connection, "bob")
+    for kind in (Kind.APPLICATION, Kind.SIGN_IN):
+        for _ in range(3):
+            issue(connection, bob.id, kind, NOW)
     application = issue(connection, ann.id, Kind.APPLICATION, NOW)
-    made = [issue(connection, ann.id, Kind.SIGN_IN, NOW + n) for n in range(5)]
+    kinds = (Kind.SIGN_IN, Kind.BROWSER)
+    made = [issue(connection, ann.id, kinds[n % 2], NOW + n) for n in range(3)]
+    assert len(list_tokens(connection, ann.id, NOW)) == 4
+    made += [issue(connection, ann.id, kinds[n % 2], NOW + n) for n in range(3, 5)]
 
+    assert len(list_tokens(connection, bob.id, NOW)) == 6
     living = {token.handle for token in list_tokens(connection, ann.id, NOW)}
 
     assert living == {application.handle, *(token.handle for token in made[-3:])}
@@ -261,7 +270,9 @@ def test_applications_are_not_ended_for_new_ones(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokens, "MOST_APPLICATIONS", 2)
-    ann = a_user(connection, "ann")
+    ann, bob = a_user(connection, "ann"), a_user(connection, "bob")
+    issue(connection, bob.id, Kind.APPLICATION, NOW)
+    issue(connection, ann.id, Kind.SIGN_IN, NOW)
     first, _ = (issue(connection, ann.id, Kind.APPLICATION, NOW) for _ in range(2))
 
     with refused(403, "ForbiddenUserError", "revoke those"):

@@ -64,6 +64,12 @@ def test_a_list_shows_exactly_what_can_be_opened(
 ) -> None:
     seen = owners_seen(viewer, way, peers)
     assert may_see(viewer, owner, way, peers) == (seen is None or owner in seen)
+    assert seen is None or "" not in seen
+    assert (seen is None) == (viewer.admin or way is ALL)
+
+
+def test_the_ways_are_written_as_settings_are() -> None:
+    assert [str(way) for way in Visibility] == ["own", "group", "all"]
 
 
 @given(VIEWERS, NAMES, WAYS, PEERS)

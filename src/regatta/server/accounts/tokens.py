@@ -76,8 +76,6 @@ def lifetime(expiration: int | str | None) -> int:
     if expiration is None or expiration == "":
         return USUAL_LIFE
     try:
-        if isinstance(expiration, bool):
-            raise ValueError
         seconds = int(str(expiration)[:20])
     except ValueError:
         seconds = 0
