@@ -10,17 +10,16 @@ takes any address for its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from regatta.server.connections import ADMIT
+from regatta.server.origins import LOOPBACK_NAMES, is_ours
 from regatta.server.responses import refusal
 
 #: Answers without a token, so that a client can tell a server from a stranger on its old port.
 OPEN_PATHS = frozenset({"/healthz"})
-LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 FOREIGN_HOST = (
     "the Host header says {!r}, which is not a name of this server; speak to it as 127.0.0.1"
@@ -64,7 +63,7 @@ class Doorkeeper:
 
     def _problem(self, path: str, headers: Headers) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
-        if not self._ours(_without_port(host)):
+        if not is_ours(host, self._hosts, any_address=self._any_address):
             return 403, "ForeignHost", FOREIGN_HOST.format(host)
         if "origin" in headers:
             return 403, "ForeignOrigin", FOREIGN_ORIGIN.format(headers["origin"])
@@ -74,20 +73,3 @@ class Doorkeeper:
         if scheme.lower() != "bearer" or not self._opens(token):
             return 401, "Unauthorized", NO_TOKEN
         return None
-
-    def _ours(self, host: str) -> bool:
-        return host in self._hosts or (self._any_address and _is_address(host))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host.removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return False
-    return True
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()

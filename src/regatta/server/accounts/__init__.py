@@ -1,0 +1,1 @@
+"""Who a request comes from, and what that person may do."""

@@ -1,0 +1,92 @@
+"""Refusals in OpenPAI's words: its clients look at the code, and some at the text.
+
+Codes, statuses and texts are a contract with programs that others wrote, odd spellings included
+("is not allow"). Whatever has no code there gets one of ours and a sentence that says what to do.
+"""
+
+from __future__ import annotations
+
+import math
+
+from regatta.api.errors import RegattaError
+
+GUEST = "Guest is not allowed to do this operation."
+INVALID_TOKEN = "Your token is invalid."
+NO_APPLICATIONS = "Applications are not allowed to do this operation."
+ADMINS_ONLY = "Non-admin is not allow to do this operation."
+WRONG_OLD_PASSWORD = "Pls input the correct password."
+INCORRECT_PASSWORD = "Password is incorrect."
+
+
+class OpenPaiError(RegattaError):
+    """One kind for all of them: nobody inside acts on which it is."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class TooManyRequests(OpenPaiError):
+    """`retry_after`: whole seconds, for the header of that name."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        self.retry_after = max(1, math.ceil(seconds))
+        again = "1 second" if self.retry_after == 1 else f"{self.retry_after} seconds"
+        super().__init__(429, "TooManyRequestsError", f"{message}; try again in {again}")
+
+
+def guest() -> OpenPaiError:
+    return OpenPaiError(401, "UnauthorizedUserError", GUEST)
+
+
+def invalid_token() -> OpenPaiError:
+    return OpenPaiError(401, "UnauthorizedUserError", INVALID_TOKEN)
+
+
+def forbidden(message: str) -> OpenPaiError:
+    return OpenPaiError(403, "ForbiddenUserError", message)
+
+
+def reserved_key(message: str) -> OpenPaiError:
+    """For what the system itself keeps, whoever asks."""
+    return OpenPaiError(403, "ForbiddenKeyError", message)
+
+
+def invalid_parameters(message: str) -> OpenPaiError:
+    return OpenPaiError(400, "InvalidParametersError", message)
+
+
+def no_user(name: str, status: int = 404) -> OpenPaiError:
+    """404, but 400 where somebody signs in."""
+    return OpenPaiError(status, "NoUserError", f"User {name} is not found.")
+
+
+def incorrect_password() -> OpenPaiError:
+    return OpenPaiError(400, "IncorrectPasswordError", INCORRECT_PASSWORD)
+
+
+def user_exists(name: str) -> OpenPaiError:
+    return OpenPaiError(409, "ConflictUserError", f"User name {name} already exists.")
+
+
+def remove_admin(name: str) -> OpenPaiError:
+    said = f"Admin {name} is not allowed to remove."
+    return OpenPaiError(403, "RemoveAdminError", said)
+
+
+def no_group(name: str) -> OpenPaiError:
+    return OpenPaiError(404, "NoGroupError", f"Group {name} is not found.")
+
+
+def group_exists(name: str) -> OpenPaiError:
+    return OpenPaiError(409, "ConflictGroupError", f"Group name {name} already exists.")
+
+
+def no_virtual_cluster(name: str) -> OpenPaiError:
+    said = f"Virtual cluster {name} is not found."
+    return OpenPaiError(400, "NoVirtualClusterError", said)
+
+
+def no_job(name: str) -> OpenPaiError:
+    return OpenPaiError(404, "NoJobError", f"Job {name} is not found.")

@@ -1,0 +1,77 @@
+"""Which names are this server's own: in `Host`, and in a browser's `Origin`. Pure.
+
+A name that an attacker re-points to our address would make his page same-origin with us, so a
+`Host` must be a name that we know. Re-pointing needs a name: a server that listens on every address
+takes any address for its own. An `Origin` is ours where it is the very place that the request was
+sent to, or one that whoever runs the server named, such as that of a proxy in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_PORTS = {"http": 80, "https": 443}
+
+_Place = tuple[str, str, int]
+
+
+def is_ours(host: str, names: Container[str], *, any_address: bool = False) -> bool:
+    """`host`: a `Host` header, whose port counts for nothing."""
+    name = _without_port(host)
+    return name in names or (any_address and _is_address(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    #: Whether browsers speak TLS to us, or to a proxy before us.
+    secure: bool = False
+    #: What a Host may say besides the loopback names.
+    names: frozenset[str] = frozenset()
+    any_address: bool = False
+    #: Origins that are ours besides the one that a request was sent to: `https://train.example`.
+    public: frozenset[str] = field(default=frozenset())
+
+    def host(self, header: str) -> bool:
+        public = {place[1] for place in map(_place, self.public) if place}
+        names = LOOPBACK_NAMES | self.names | public
+        return is_ours(header, names, any_address=self.any_address)
+
+    def origin(self, header: str, host: str) -> bool:
+        """`host`: what the same request says it was sent to."""
+        place = _place(header)
+        if place is None:  # "null", of a page without a place
+            return False
+        scheme = "https" if self.secure else "http"
+        sent_to = _place(f"{scheme}://{host}") if self.host(host) else None
+        return place == sent_to or place in map(_place, self.public)
+
+
+def _place(origin: str) -> _Place | None:
+    try:
+        parts = urlsplit(origin.strip())
+        port = parts.port
+    except ValueError:
+        return None
+    tail = parts.path.strip("/") or parts.query or parts.fragment or parts.username
+    if parts.scheme not in _PORTS or not parts.hostname or tail:
+        return None
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname.lower()
+    return parts.scheme, name, port or _PORTS[parts.scheme]
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0].lower() + "]"
+    return host.partition(":")[0].lower()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""A team's database, beside the engine's own store."""
