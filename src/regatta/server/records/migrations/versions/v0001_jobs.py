@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.schema import SchemaItem
 
 from regatta.server.records.metadata import Millis, Serial, Words
 
@@ -144,7 +145,7 @@ def _number(name: str) -> sa.Column[int]:
     return sa.Column(name, sa.Integer, nullable=False, server_default=sa.text("0"))
 
 
-def _of_a_job(table: str, key: sa.Column[Any]) -> tuple[sa.SchemaItem, ...]:
+def _of_a_job(table: str, key: sa.Column[Any]) -> tuple[SchemaItem, ...]:
     """What makes a row one of a job: the job and something that tells its rows apart."""
     return (
         sa.Column("job_id", Words, nullable=False),
