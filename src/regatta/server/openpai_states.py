@@ -10,7 +10,7 @@ import enum
 
 import msgspec
 
-from regatta.api.job import Job, JobStatus, Phase
+from regatta.api.job import JobStatus, Phase
 
 
 class State(enum.StrEnum):
@@ -92,8 +92,7 @@ def sub_state_of(status: JobStatus) -> SubState:
     return usual
 
 
-def ending_of(job: Job) -> Ending:
-    status = job.status
+def ending_of(status: JobStatus) -> Ending:
     if status.phase is Phase.COMPLETED:
         return Ending(exit_code=0, trigger_message=status.message or "All Tasks are completed")
     if status.phase is Phase.ABORTED:

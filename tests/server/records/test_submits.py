@@ -195,7 +195,7 @@ def test_a_job_of_that_name_that_was_there_before_is_not_what_was_submitted(
 
 def test_an_engine_that_is_away_leaves_a_submit_unfinished(database: Database) -> None:
     class Away:
-        async def get(self, *_: str) -> None:
+        async def history(self, *_: str) -> None:
             raise RegattaError("away")
 
     database.run_here(begin_submit, a_new_job())

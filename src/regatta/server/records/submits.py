@@ -13,9 +13,10 @@ import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from regatta.api.errors import JobNotFound, NameTaken
+from regatta.api.errors import NameTaken
 from regatta.api.job import Job
 from regatta.engines.base import Engine
+from regatta.engines.inventory import RunView
 from regatta.server.records.job_lists import searched
 from regatta.server.records.job_tables import documents, jobs, tags
 from regatta.server.records.moments import millis
@@ -83,8 +84,14 @@ def begin_submit(connection: Connection, job: NewJob) -> None:
         connection.execute(insert(tags), [{"job_id": job.id, "tag": tag} for tag in set(tagged)])
 
 
-def finish_submit(connection: Connection, job_id: str, accepted: Job) -> None:
-    """The engine has it. Nothing changes where the recorder has seen it before."""
+def finish_submit(connection: Connection, job_id: str, accepted: Job | RunView) -> None:
+    """The engine has it, or has had it. The recorder may have seen it before."""
+    made = (
+        accepted.metadata.creation_timestamp if isinstance(accepted, Job) else accepted.created_at
+    )
+    # Under another name than was expected it would have been taken for nobody's.
+    nobodys = (jobs.c.engine_uid == accepted.uid, jobs.c.username == "", jobs.c.id != job_id)
+    connection.execute(delete(jobs).where(*nobodys))
     connection.execute(
         update(jobs)
         .where(jobs.c.id == job_id)
@@ -93,7 +100,7 @@ def finish_submit(connection: Connection, job_id: str, accepted: Job) -> None:
             engine_uid=accepted.uid,
             namespace=accepted.namespace,
             engine_name=accepted.name,
-            created_at=millis(accepted.metadata.creation_timestamp),
+            created_at=millis(made),
         )
     )
 
@@ -117,21 +124,20 @@ async def settle_unfinished(database: Database, engine: Engine) -> builtins.list
     those that are gone. Raises what the engine raises, and then the rest is still unfinished."""
     gone = []
     for submit in await database.read(unfinished):
-        try:
-            found = await engine.get(submit.namespace, submit.engine_name)
-        except JobNotFound:
-            found = None
-        if found is not None and await database.read(_may_be, submit, found):
-            await database.run(finish_submit, submit.id, found)
-        elif await database.run(abandon_submit, submit.id):
-            gone.append(submit)
+        for run in await engine.history(submit.namespace, submit.engine_name):
+            if await database.read(_may_be, submit, run):
+                await database.run(finish_submit, submit.id, run)
+                break
+        else:
+            if await database.run(abandon_submit, submit.id):
+                gone.append(submit)
     return gone
 
 
-def _may_be(connection: Connection, submit: Unfinished, found: Job) -> bool:
-    """Else the job of that name is another one: on record already, or older than the submit."""
+def _may_be(connection: Connection, submit: Unfinished, found: RunView) -> bool:
+    """Else a job of that name is another one: on record already, or older than the submit."""
     known = select(jobs.c.id).where(jobs.c.engine_uid == found.uid)
-    made = millis(found.metadata.creation_timestamp)
+    made = millis(found.created_at)
     older = made is not None and made < submit.submitted_at - CLOCKS_DIFFER
     return not older and connection.scalar(known) is None
 
