@@ -54,7 +54,7 @@ _SUB_STATES = {
     Phase.SUSPENDED: SubState.CREATION_PENDING,
     Phase.STARTING: SubState.PREPARING,
     Phase.RUNNING: SubState.RUNNING,
-    Phase.SCALING: SubState.RUNNING,
+    Phase.SCALING: SubState.PREPARING,
     Phase.RESTARTING: SubState.ATTEMPT_COMPLETED,
     Phase.ABORTING: SubState.DELETING,
     Phase.TERMINATING: SubState.DELETING,
