@@ -25,6 +25,7 @@ PLANTED = {
     ),
     "cluster-api": ("engines/kubernetes/cache/informer.py", "import regatta.api.job"),
     "server-and-client": ("server/app.py", "import regatta.client.engine"),
+    "team-libraries": ("server/app.py", "import sqlalchemy"),
     "supervisor": ("engines/local/supervisor/pump.py", "import regatta.api.job"),
 }
 

@@ -160,6 +160,33 @@ class BrokenDatabase(RegattaError):
     code, status = "BrokenDatabase", 500
 
 
+# A team's records
+
+
+class RecordsAway(RegattaError):
+    """The team's database does not answer just now. Jobs run on, and it is tried again."""
+
+    code, status = "RecordsAway", 503
+
+
+class RecordsInUse(RegattaError):
+    """Another server keeps its records in this database."""
+
+    code, status = "RecordsInUse", 409
+
+
+class NameTaken(RegattaError):
+    """Its owner has a job of that name on record, live or over."""
+
+    code, status = "NameTaken", 409
+
+
+class NoRecord(RegattaError):
+    """No job of that name is on record."""
+
+    code, status = "NoRecord", 404
+
+
 # A cluster
 
 

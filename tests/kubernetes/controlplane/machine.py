@@ -49,8 +49,12 @@ def install_packages() -> None:
         wanted.add("containernetworking-plugins")
     if not wanted:
         return
-    names = sorted(wanted)
-    print(f"installing Debian packages for the real node: {' '.join(names)}", file=sys.stderr)
+    apt_install(sorted(wanted), "the real node")
+
+
+def apt_install(names: list[str], purpose: str) -> None:
+    """As root on Debian."""
+    print(f"installing Debian packages for {purpose}: {' '.join(names)}", file=sys.stderr)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     apt = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"]  # another worker may be at it
     install = [*apt, "install", "-y", "--no-install-recommends", *names]

@@ -1,0 +1,81 @@
+"""When a database is away, and not wrong: in one kind of error, with what to do.
+
+Away: PostgreSQL is stopped or starts, the network is cut, a disk is full, a file is locked or was
+removed. The next call finds it again by itself. Anything else that a database says is a mistake of
+ours and stays what it is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from regatta.api.errors import RecordsAway
+from regatta.server.records.database_url import Address
+
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: "another program holds it locked; end that one",
+    sqlite3.SQLITE_LOCKED: "another program holds it locked; end that one",
+    sqlite3.SQLITE_FULL: "its disk is full; make room",
+    sqlite3.SQLITE_IOERR: "its disk does not work, or is full; look at the disk",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; look at its folder and its rights",
+    sqlite3.SQLITE_READONLY: "the file cannot be written, or was removed; look at its rights, and "
+    "restart the server where it was replaced",
+    sqlite3.SQLITE_PERM: "the file cannot be opened; look at its rights",
+    sqlite3.SQLITE_NOMEM: "there is no memory for it",
+}
+#: Read-only: what answers is a standby, and has not taken over yet.
+_READ_ONLY = "25006"
+_TOO_MANY, _NO_ROOM = "53300", "53100"
+
+
+@contextmanager
+def telling_who_is_away(address: Address) -> Iterator[None]:
+    """Raises RecordsAway for what passes by itself, or when somebody looks after the database."""
+    try:
+        yield
+    except PoolTimeout:
+        raise RecordsAway(
+            f"the team's database ({address}) is busy: no connection was free in time. {_NEXT}"
+        ) from None
+    except DBAPIError as error:
+        why = _why(error)
+        if why is None:
+            raise
+        # Not chained: an error of a driver may hold a whole connection string.
+        raise RecordsAway(
+            f"the team's database ({address}) does not answer: {address.without_secrets(why)}. "
+            f"{_NEXT}"
+        ) from None
+
+
+_NEXT = "Jobs run on; nothing was recorded, and it is tried again at the next request."
+
+
+def _why(error: DBAPIError) -> str | None:
+    """None: not away."""
+    cause = error.orig
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", None)  # none where Python itself refused
+        return None if code is None else _SQLITE.get(code & 0xFF)
+    if isinstance(cause, psycopg.Error):
+        return _why_postgresql(cause, lost=error.connection_invalidated)
+    return None
+
+
+def _why_postgresql(cause: psycopg.Error, *, lost: bool) -> str | None:
+    said = " ".join(str(cause).split())[:300]
+    if cause.sqlstate == _NO_ROOM:
+        return "its disk is full; make room"
+    if cause.sqlstate == _TOO_MANY:
+        return "it has no connection left; raise max_connections, or end others that use it"
+    if cause.sqlstate == _READ_ONLY:
+        return "it is read-only, as a standby is; have the URL lead to the primary"
+    if lost or isinstance(cause, (psycopg.OperationalError, psycopg.InterfaceError)):
+        return f"{said or 'the connection was lost'}; see that it runs and can be reached"
+    return None

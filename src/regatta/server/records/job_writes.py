@@ -1,0 +1,64 @@
+"""What people do to a record: they stop the job, remove it, tag it.
+
+What becomes of the job in its engine is the recorder's to write.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, exists, insert, select, update
+
+from regatta.api.errors import NoRecord
+from regatta.server.openpai_states import FINAL_STATES, State
+from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
+
+
+def mark_stop(connection: Connection, job_id: str) -> None:
+    """Shown as stopping from this moment; a job that is over stays what it is. Raises NoRecord."""
+    _require(connection, job_id)
+    connection.execute(
+        update(jobs)
+        .where(jobs.c.id == job_id, jobs.c.state.not_in(FINAL_STATES))
+        .values(execution_type="STOP", state=State.STOPPING, settled=False)
+    )
+
+
+def unmark_stop(connection: Connection, job_id: str) -> None:
+    """The engine would not: the job is what it was. The next look at it says what that is."""
+    connection.execute(
+        update(jobs)
+        .where(jobs.c.id == job_id, jobs.c.state == State.STOPPING)
+        .values(execution_type="START", state=State.WAITING, fingerprint="")
+    )
+
+
+def delete_record(connection: Connection, job_id: str, now: int) -> None:
+    """All that people wrote or a job said goes at once, and the name is free. The row stays,
+    unseen, while the engine may still tell of the job: it must not come back as nobody's."""
+    _require(connection, job_id)
+    for table in (documents, attempts, replicas, events, tags):
+        connection.execute(delete(table).where(table.c.job_id == job_id))
+    told = {"message": "", "reason": "", "trigger_message": "", "notes": ""}
+    connection.execute(
+        update(jobs).where(jobs.c.id == job_id).values(deleted_at=now, search="", **told)
+    )
+
+
+def add_tag(connection: Connection, job_id: str, tag: str) -> None:
+    """Twice is once. Raises NoRecord."""
+    _require(connection, job_id)
+    row = (tags.c.job_id == job_id, tags.c.tag == tag)
+    if not connection.scalar(select(exists().where(*row))):
+        connection.execute(insert(tags).values(job_id=job_id, tag=tag))
+
+
+def remove_tag(connection: Connection, job_id: str, tag: str) -> bool:
+    """False: it had no such tag. Raises NoRecord."""
+    _require(connection, job_id)
+    gone = delete(tags).where(tags.c.job_id == job_id, tags.c.tag == tag)
+    return connection.execute(gone).rowcount > 0
+
+
+def _require(connection: Connection, job_id: str) -> None:
+    query = select(jobs.c.id).where(jobs.c.id == job_id, jobs.c.deleted_at.is_(None))
+    if connection.scalar(query.with_for_update()) is None:
+        raise NoRecord(f"no job with the id {job_id!r} is on record; it may have been deleted")

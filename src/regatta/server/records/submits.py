@@ -1,0 +1,155 @@
+"""Handing a job in, so that the records and the engine agree whatever dies in between.
+
+The row is written first, as `accepting`; then the engine is asked, with the row's id as the key of
+the submission; then the row is `accepted`, or gone. A server that died in between finds the row at
+its next start and asks the engine what became of it.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+import msgspec
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from regatta.api.errors import NameTaken
+from regatta.api.job import Job
+from regatta.engines.base import Engine
+from regatta.engines.inventory import RunView
+from regatta.server.records.job_lists import searched
+from regatta.server.records.job_tables import documents, jobs, tags
+from regatta.server.records.moments import millis
+from regatta.server.records.team_database import Database
+
+ACCEPTING, ACCEPTED = "accepting", "accepted"
+#: By how many milliseconds an engine's clock may be behind ours.
+CLOCKS_DIFFER = 300_000
+
+
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a job before the engine has it."""
+
+    #: Also the key of the submission.
+    id: str
+    username: str
+    #: As its author wrote it.
+    name: str
+    #: Where it will be, and as what.
+    engine: str
+    namespace: str
+    engine_name: str
+    protocol: int = 0
+    virtual_cluster: str = "default"
+    priority: str = "default"
+    total_tasks: int = 0
+    total_roles: int = 0
+    total_gpus: int = 0
+    submitted_at: int
+    #: By kind: `config`, with secrets masked; `job`.
+    documents: dict[str, str] = {}
+    tags: tuple[str, ...] = ()
+
+
+class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+    """A submit that nobody saw the end of."""
+
+    id: str
+    username: str
+    name: str
+    engine: str
+    namespace: str
+    engine_name: str
+    submitted_at: int
+
+
+def begin_submit(connection: Connection, job: NewJob) -> None:
+    """Raises NameTaken."""
+    row = msgspec.structs.asdict(job)
+    kept, tagged = row.pop("documents"), row.pop("tags")
+    row["search"] = searched(job.username, job.name, job.virtual_cluster)
+    if _is_taken(connection, job):
+        raise _taken(job)
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(jobs).values(submit_state=ACCEPTING, **row))
+    except IntegrityError:  # somebody was faster
+        if not _is_taken(connection, job):
+            raise
+        raise _taken(job) from None
+    if kept:
+        rows = [{"job_id": job.id, "kind": kind, "text": text} for kind, text in kept.items()]
+        connection.execute(insert(documents), rows)
+    if tagged:
+        connection.execute(insert(tags), [{"job_id": job.id, "tag": tag} for tag in set(tagged)])
+
+
+def finish_submit(connection: Connection, job_id: str, accepted: Job | RunView) -> None:
+    """The engine has it, or has had it. The recorder may have seen it before."""
+    made = (
+        accepted.metadata.creation_timestamp if isinstance(accepted, Job) else accepted.created_at
+    )
+    # Under another name than was expected it would have been taken for nobody's.
+    nobodys = (jobs.c.engine_uid == accepted.uid, jobs.c.username == "", jobs.c.id != job_id)
+    connection.execute(delete(jobs).where(*nobodys))
+    connection.execute(
+        update(jobs)
+        .where(jobs.c.id == job_id)
+        .values(
+            submit_state=ACCEPTED,
+            engine_uid=accepted.uid,
+            namespace=accepted.namespace,
+            engine_name=accepted.name,
+            created_at=millis(made),
+        )
+    )
+
+
+def abandon_submit(connection: Connection, job_id: str) -> bool:
+    """The engine does not have it: the row is gone, and the name is free. False: it has it."""
+    gone = delete(jobs).where(jobs.c.id == job_id, jobs.c.submit_state == ACCEPTING)
+    return connection.execute(gone).rowcount > 0
+
+
+def unfinished(connection: Connection) -> builtins.list[Unfinished]:
+    """The oldest first."""
+    fields = [jobs.c[name] for name in Unfinished.__struct_fields__]
+    query = select(*fields).where(jobs.c.submit_state == ACCEPTING)
+    found = connection.execute(query.order_by(jobs.c.submitted_at, jobs.c.id))
+    return [Unfinished(**row._mapping) for row in found]
+
+
+async def settle_unfinished(database: Database, engine: Engine) -> builtins.list[Unfinished]:
+    """At a start, before anybody is served: what became of submits that were on their way. Returns
+    those that are gone. Raises what the engine raises, and then the rest is still unfinished."""
+    gone = []
+    for submit in await database.read(unfinished):
+        for run in await engine.history(submit.namespace, submit.engine_name):
+            if await database.read(_may_be, submit, run):
+                await database.run(finish_submit, submit.id, run)
+                break
+        else:
+            if await database.run(abandon_submit, submit.id):
+                gone.append(submit)
+    return gone
+
+
+def _may_be(connection: Connection, submit: Unfinished, found: RunView) -> bool:
+    """Else a job of that name is another one: on record already, or older than the submit."""
+    known = select(jobs.c.id).where(jobs.c.engine_uid == found.uid)
+    made = millis(found.created_at)
+    older = made is not None and made < submit.submitted_at - CLOCKS_DIFFER
+    return not older and connection.scalar(known) is None
+
+
+def _is_taken(connection: Connection, job: NewJob) -> bool:
+    query = select(jobs.c.id).where(jobs.c.username == job.username, jobs.c.name == job.name)
+    taken = connection.scalar(query.where(jobs.c.deleted_at.is_(None)).limit(1))
+    return job.username != "" and taken is not None
+
+
+def _taken(job: NewJob) -> NameTaken:
+    return NameTaken(
+        f"user {job.username!r} has a job named {job.name!r} on record; choose another name, or "
+        "delete that job first"
+    )

@@ -1,0 +1,154 @@
+"""A team's database: SQLite in a file, or PostgreSQL; opened, brought up to date, and asked.
+
+`await database.run(work, ...)` is one transaction that may write, `await database.read(work, ...)`
+one that may not; `work` is handed the connection and runs in a thread: it may block. On SQLite one
+thread writes, and takes the lock when it begins (BEGIN IMMEDIATE), so that nobody finds out halfway
+that somebody else was faster. Statements are SQLAlchemy Core, the same for both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DatabaseError
+
+from regatta.api.errors import BadSetting, BrokenDatabase
+from regatta.server.records.away import telling_who_is_away
+from regatta.server.records.database_url import Address, read_url
+from regatta.server.records.migrate import bring_up_to_date
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+READERS = 4
+BUSY_MILLIS = 10_000
+#: How long a request waits for a connection.
+POOL_SECONDS = 10.0
+
+
+class Database:
+    """Open until `close`. Raises BadSetting, NewerDatabase, BrokenDatabase or RecordsAway."""
+
+    def __init__(self, url: str) -> None:
+        self.address = read_url(url)
+        if self.address.is_sqlite:
+            _make_file(self.address)
+        self._engine = _open(self.address)
+        writers = 1 if self.address.is_sqlite else READERS
+        self._writers = ThreadPoolExecutor(writers, thread_name_prefix="records-write")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="records-read")
+        try:
+            self._refuse_what_is_none()
+            with telling_who_is_away(self.address):
+                bring_up_to_date(self._engine)
+        except BaseException:
+            self.close()
+            raise
+
+    async def run(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """One transaction: all of it is kept, or, where `work` raises, nothing. Raises RecordsAway.
+
+        Whoever is cancelled while it runs does not stop it: it may have been written."""
+        call = partial(self.run_here, work, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._writers, call)
+
+    async def read(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """One view of what is written. Raises RecordsAway."""
+        call = partial(self.read_here, work, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
+
+    def run_here(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """As `run`, for a caller that blocks."""
+        with telling_who_is_away(self.address), self._engine.begin() as connection:
+            return work(connection, *args, **kwargs)
+
+    def read_here(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        reading = self._engine.execution_options(**READING)
+        with telling_who_is_away(self.address), reading.begin() as connection:
+            return work(connection, *args, **kwargs)
+
+    def close(self) -> None:
+        """What has begun is finished first."""
+        self._writers.shutdown()
+        self._readers.shutdown()
+        self._engine.dispose()
+
+    def _refuse_what_is_none(self) -> None:
+        """A file that is no database says so at its first statement."""
+        if not self.address.is_sqlite:
+            return
+        try:
+            with telling_who_is_away(self.address), self._engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA schema_version")
+        except DatabaseError as error:
+            raise BrokenDatabase(
+                f"the team's database {self.address} cannot be read ({error.orig}). Restore it "
+                "from a backup, or name another file."
+            ) from None
+
+
+#: What a transaction says of itself: that it will not write.
+READING = {"postgresql_readonly": True, "regatta_reading": True}
+
+
+def _open(address: Address) -> Engine:
+    if not address.is_sqlite:
+        return create_engine(
+            address.url,
+            hide_parameters=True,  # they hold what people wrote
+            pool_pre_ping=True,
+            pool_size=2 * READERS,
+            max_overflow=2,
+            pool_timeout=POOL_SECONDS,
+        )
+    engine = create_engine(
+        address.url,
+        hide_parameters=True,
+        pool_size=READERS + 1,
+        max_overflow=2,
+        pool_timeout=POOL_SECONDS,
+        connect_args={"timeout": BUSY_MILLIS / 1000, "check_same_thread": False},
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _make_file(address: Address) -> None:
+    """For its owner alone, from the first moment; SQLite gives the files beside it the same."""
+    try:
+        address.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(address.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise BadSetting(
+            f"the team's database: {address.path} cannot be made ({error.strerror}); name a file "
+            "in a folder that this user may write to"
+        ) from None
+
+
+def _prepare(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where `_begin` says
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    reading = connection.get_execution_options().get("regatta_reading")
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -1,0 +1,95 @@
+"""A database becomes what this release expects, from nothing and by several at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, inspect, text
+
+import regatta.server.records.job_tables
+from regatta.api.errors import NewerDatabase
+from regatta.server.records.metadata import METADATA
+from regatta.server.records.team_database import Database
+
+assert regatta.server.records.job_tables  # hangs its tables on METADATA
+
+
+def _differences(connection: Connection) -> list[Any]:
+    # SQLite hands a default of '' back in another form than it was given.
+    defaults = connection.dialect.name == "postgresql"
+    options = {"compare_type": True, "compare_server_default": defaults}
+    return compare_metadata(MigrationContext.configure(connection, opts=options), METADATA)
+
+
+def test_the_steps_lead_from_nothing_to_the_tables_of_this_release(database: Database) -> None:
+    assert database.read_here(_differences) == []
+
+
+def test_checks_and_partial_indexes_are_there(database: Database) -> None:
+    """Alembic does not compare them."""
+
+    def look(connection: Connection) -> tuple[set[Any], dict[str, Any]]:
+        seen = inspect(connection)
+        checks = {check["name"] for check in seen.get_check_constraints("jobs")}
+        indexes = {index["name"]: index for index in seen.get_indexes("jobs")}
+        return checks, indexes["uq_jobs_username_name"]
+
+    checks, named = database.read_here(look)
+    assert checks == {"ck_jobs_submit_state", "ck_jobs_execution_type"}
+    assert named["unique"]
+    (where,) = (str(said) for key, said in named["dialect_options"].items() if "where" in key)
+    assert "deleted_at IS NULL" in where
+
+
+def test_a_database_that_is_up_to_date_is_left_alone(database: Database, url: str) -> None:
+    database.run_here(
+        lambda c: c.execute(text("INSERT INTO gaps (from_at, until_at) VALUES (1, 2)"))
+    )
+    Database(url).close()
+    assert database.read_here(lambda c: c.scalar(text("SELECT count(*) FROM gaps"))) == 1
+
+
+def test_a_database_of_a_newer_release_is_refused_and_left_alone(
+    database: Database, url: str
+) -> None:
+    database.run_here(lambda c: c.execute(text("UPDATE alembic_version SET version_num = '9999'")))
+    with pytest.raises(NewerDatabase, match=r"format 9999.*newer release.*Install that one again"):
+        Database(url)
+    assert (
+        database.read_here(lambda c: c.scalar(text("SELECT version_num FROM alembic_version")))
+        == "9999"
+    )
+
+
+def test_servers_that_migrate_at_once_do_not_break_it(url: str) -> None:
+    program = (
+        "import sys; from regatta.server.records.team_database import Database;"
+        "print('ready', flush=True); sys.stdin.readline(); Database(sys.argv[1]).close()"
+    )
+    servers = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, url],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for server in servers:
+        assert server.stdout is not None
+        server.stdout.readline()
+    for server in servers:
+        assert server.stdin is not None
+        server.stdin.write("go\n")
+        server.stdin.flush()
+    ends = [server.communicate()[1] for server in servers]
+    assert [server.returncode for server in servers] == [0] * 4, ends
+    database = Database(url)
+    assert database.read_here(_differences) == []
+    database.close()
