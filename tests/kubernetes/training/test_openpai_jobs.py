@@ -1,4 +1,4 @@
-"""OpenPAI's own files on a real node: bash, the network between roles, and secrets are real."""
+"""OpenPAI's own files on a real node: bash and the network between roles are real."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from tests.doors import Said
 from tests.kubernetes.engine.conftest import ClusterRegatta
 from tests.kubernetes.training.container_images import WIDE_AND_DEEP
 from tests.kubernetes.training.jobs import TrainingJobs
-from tests.openpai_configs import ODD_SAYS, hello, two_roles, version_two
+from tests.openpai_configs import ODD_SAYS, hello, two_roles
 
 pytestmark = pytest.mark.timeout(900)
-
-PLANTED = 'planted "&\\1$$ `x`'
 
 
 @pytest.fixture
@@ -23,9 +21,16 @@ def regatta(jobs: TrainingJobs, tmp_path: Path) -> ClusterRegatta:
 
 
 def run(regatta: ClusterRegatta, config: str, roles: int = 1) -> Said:
-    # The image is on the node, and its tag says to ask a registry.
-    pull = "template.spec.containers[0].imagePullPolicy=IfNotPresent"
-    sets = [word for i in range(roles) for word in ("--set", f"spec.tasks[{i}].{pull}")]
+    changes = (
+        "imagePullPolicy=IfNotPresent",  # it is there, and its tag says to ask a registry
+        "resources.requests.cpu=50m",  # OpenPAI's least is one, and the node is small
+    )
+    sets = [
+        word
+        for i in range(roles)
+        for change in changes
+        for word in ("--set", f"spec.tasks[{i}].template.spec.containers[0].{change}")
+    ]
     return regatta("run", regatta.write(config, "config.json"), *sets)
 
 
@@ -44,16 +49,3 @@ def test_two_roles_find_each_other(regatta: ClusterRegatta) -> None:
     assert said.code == 0, said
     for line in ("found 0", "found 1", "ps_server has 2", "Worker has 2"):
         assert said.out.count(f"| {line}\n") == 2, said
-
-
-def test_a_secret_reaches_the_program_and_no_object_but_its_own(
-    regatta: ClusterRegatta, jobs: TrainingJobs
-) -> None:
-    commands = ["token='<% $secrets.token %>'", "echo it has ${#token} letters"]
-    config = version_two("Hidden", commands, image=WIDE_AND_DEEP, secrets={"token": PLANTED})
-
-    said = run(regatta, config)
-
-    assert f"it has {len(PLANTED)} letters" in said.out, said
-    for kind in ("paddlejobs", "pods", "configmaps", "events"):
-        assert "planted" not in jobs.kubectl("get", kind, "-o", "yaml")

@@ -18,9 +18,8 @@ __all__ = ["engine", "home", "open_engine"]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    wanted = any(
-        "postgresql" in item.nodeid and "records" in item.path.parts for item in session.items
-    )
+    wanted = any("postgresql]" in item.nodeid or "[postgresql" in item.nodeid
+                 for item in session.items)  # fmt: skip
     if wanted and not session.config.option.collectonly and why_no_postgresql() is None:
         install_postgresql()
 

@@ -32,7 +32,6 @@ from regatta.engines.local.logs.job_logs import JobLog
 from regatta.engines.local.loop import Loop
 from regatta.engines.local.replicas.meter import Measured, Meter
 from regatta.engines.local.replicas.runspec import run_folder
-from regatta.engines.local.replicas.secrets_file import withdraw_secrets, write_secrets
 from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places
 from regatta.engines.local.scheduling.ledger import places_needed
 from regatta.engines.local.scheduling.machine import Machine
@@ -40,6 +39,7 @@ from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import telling_a_full_disk
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord, PodRecord, Reservation
+from regatta.engines.local.store.secrets_file import withdraw_secrets, write_secrets
 from regatta.engines.local.store.writes import Transaction
 from regatta.engines.local.submit import prepare
 from regatta.engines.local.views import node_view, pod_view, replica_use

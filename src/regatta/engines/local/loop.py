@@ -33,7 +33,6 @@ from regatta.engines.local.replicas.keeper import Processes
 from regatta.engines.local.replicas.recording import record_run
 from regatta.engines.local.replicas.runspec import RunSpec, run_folder
 from regatta.engines.local.replicas.runtime import RunState, Runtime
-from regatta.engines.local.replicas.secrets_file import forget_secrets
 from regatta.engines.local.rubbish import Rubbish
 from regatta.engines.local.scheduling.binding import Bound, bind_pods, schedule
 from regatta.engines.local.scheduling.ledger import Ledger
@@ -41,6 +40,7 @@ from regatta.engines.local.scheduling.machine import Machine
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import says_full
 from regatta.engines.local.store.records import JobRecord, PodRecord
+from regatta.engines.local.store.secrets_file import forget_secrets
 from regatta.engines.local.store.writes import Transaction
 from regatta.engines.local.wakeups import Timers
 

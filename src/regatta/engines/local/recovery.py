@@ -16,9 +16,9 @@ from regatta.engines.local.home import Home
 from regatta.engines.local.replicas.hierarchies import remove_abandoned
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import RunPhase, Runtime
-from regatta.engines.local.replicas.secrets_file import forget_secrets
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord
+from regatta.engines.local.store.secrets_file import forget_secrets
 
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,6 @@ from regatta.engines.local.replicas.runspec import (
     gpu_hold,
     port_hold,
 )
-from regatta.engines.local.replicas.secrets_file import NONE, Secrets
 from regatta.engines.local.replicas.variables import (
     PodFacts,
     Variables,
@@ -40,6 +39,7 @@ from regatta.engines.local.replicas.variables import (
     inherited_by_client,
 )
 from regatta.engines.local.replicas.volumes import Volumes, is_there_already
+from regatta.engines.local.store.secrets_file import NONE, Secrets
 
 #: The folder that holds just what a training program may import of us.
 PROGRESS_PATH = str(Path(regatta._inject.__file__).parent)

@@ -12,9 +12,9 @@ from regatta.api.source.companions import Companions
 from regatta.engines.local.replicas import build
 from regatta.engines.local.replicas.build import Placement, build_run
 from regatta.engines.local.replicas.runspec import RunSpec
-from regatta.engines.local.replicas.secrets_file import NONE, Secrets, known_secrets
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import Context, PodRecord
+from regatta.engines.local.store.secrets_file import NONE, Secrets, known_secrets
 
 decode_companions = msgspec.json.Decoder(Companions).decode
 

@@ -18,7 +18,7 @@ from regatta.api import quantity
 from regatta.api.problems import Problem
 from regatta.api.source.limits import MAX_STRINGS
 from regatta.controller.environment.references import TOO_LONG, TooLong, expand
-from regatta.engines.local.replicas.secrets_file import NONE, Secrets
+from regatta.engines.local.store.secrets_file import NONE, Secrets
 
 #: All that a replica inherits of the shell that submitted it.
 INHERITED = frozenset(

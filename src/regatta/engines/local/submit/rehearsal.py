@@ -21,10 +21,10 @@ from regatta.controller.world import Children, port_block
 from regatta.engines.local.replicas.build import Placement, draft_run
 from regatta.engines.local.replicas.gather import process_context, with_uid
 from regatta.engines.local.replicas.runspec import RunSpec
-from regatta.engines.local.replicas.secrets_file import Secrets
 from regatta.engines.local.scheduling.ledger import needs_of
 from regatta.engines.local.scheduling.reservations import place, ports_of
 from regatta.engines.local.store.records import Context, Reservation
+from regatta.engines.local.store.secrets_file import Secrets
 from regatta.engines.preview import as_placed, rehearse
 
 
