@@ -9,7 +9,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import first_line, memory, months, startup, strangers, throughput, watch_cost
+from benchmarks import (
+    first_line,
+    memory,
+    months,
+    startup,
+    strangers,
+    team_records,
+    throughput,
+    watch_cost,
+)
 from benchmarks.measure import REGATTA, Row, environment
 
 MEASURES = {
@@ -20,6 +29,7 @@ MEASURES = {
     "watch cost": watch_cost.measure,
     "months": months.measure,
     "strangers": strangers.measure,
+    "team records": team_records.measure,
 }
 
 

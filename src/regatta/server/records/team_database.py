@@ -151,4 +151,5 @@ def _prepare(connection: sqlite3.Connection, _: Any) -> None:
 
 def _begin(connection: Connection) -> None:
     reading = connection.get_execution_options().get("regatta_reading")
+    connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -15,7 +15,12 @@ from regatta.api.job import Job
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home
 from regatta.engines.local.scheduling.machine import Machine
-from regatta.server.records.job_rows import document_of, events_of, job_by_engine_uid
+from regatta.server.records.job_rows import (
+    document_of,
+    events_of,
+    job_by_engine_uid,
+    replicas_of,
+)
 from regatta.server.records.job_tables import gaps, jobs
 from regatta.server.records.job_writes import delete_record, mark_stop
 from regatta.server.records.moments import now_millis
@@ -174,6 +179,8 @@ def test_a_record_that_its_owner_deleted_does_not_come_back(play: Play, database
             await eventually(over, "the end of a job whose record was deleted")
         assert await records.of("unwanted") is None
         assert await database.read(events_of, job.uid) == []
+        assert await database.read(replicas_of, job.uid) == []
+        assert await database.read(lambda c: c.scalar(select(jobs.c.message))) == ""
 
     play(story)
 

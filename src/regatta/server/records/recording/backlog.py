@@ -116,18 +116,11 @@ class Backlog:
         self._written.pop(uid, None)
         self._settled.discard(uid)
 
-    @property
-    def waits(self) -> bool:
-        return bool(self._told)
-
     def next_look(self) -> float | None:
         """Seconds until something is due."""
         if not self._again:
             return None
         return max(0.0, min(when for when, _, _ in self._again.values()) - self._clock())
-
-    def is_settled(self, uid: str) -> bool:
-        return uid in self._settled
 
     def _leave(self, uid: str, namespace: str, name: str) -> None:
         self._present.discard(uid)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, and_, delete, insert, select, update
 from regatta.engines.inventory import RunView
 from regatta.server.openpai_states import FINAL_STATES, STOPPED_BY_USER, State, SubState
 from regatta.server.records.job_lists import searched
-from regatta.server.records.job_rows import replicas_of
+from regatta.server.records.job_rows import ReplicaRow, replicas_of
 from regatta.server.records.job_tables import attempts, jobs, replicas
 from regatta.server.records.moments import millis, said
 from regatta.server.records.recording.observations import (
@@ -93,7 +93,7 @@ def write_observation(connection: Connection, engine: str, observed: Observation
         job_id = row.id
         _update(connection, job_id, **values, end_seen=True, notes="" if row.gone_at else row.notes)
     if observed.pods is not None:
-        _write_replicas(connection, job_id, observed, now)
+        _write_replicas(connection, job_id, observed, now, fresh=row is None)
 
 
 def write_run(connection: Connection, engine: str, run: RunView, now: int) -> None:
@@ -191,22 +191,30 @@ def _update(connection: Connection, job_id: str, **values: Any) -> None:
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
 
 
-def _write_replicas(connection: Connection, job_id: str, observed: Observation, now: int) -> None:
-    before = replicas_of(connection, job_id)
-    uids = {replica.uid for replica in before}
+def _write_replicas(
+    connection: Connection, job_id: str, observed: Observation, now: int, *, fresh: bool
+) -> None:
+    """`fresh`: the job's row is as new as they are."""
+    before = [] if fresh else replicas_of(connection, job_id)
     places = {(replica.role, replica.replica_index, replica.attempt) for replica in before}
     seen = [
-        replica_values(pod, now)
+        ReplicaRow(**replica_values(pod, now))
         for pod in observed.pods or ()
         # What a cluster only remembers of a replica is less than what was seen of it.
         if pod.uid or (pod.role, pod.index, pod.attempt) not in places
     ]
-    gone_by = [row["uid"] for row in seen if row["uid"] in uids]
-    if gone_by:
-        whose = (replicas.c.job_id == job_id, replicas.c.uid.in_(gone_by))
+    uids = {replica.uid for replica in seen}
+    kept = [replica for replica in before if replica.uid not in uids]
+    if len(kept) < len(before):
+        whose = (replicas.c.job_id == job_id, replicas.c.uid.in_(uids))
         connection.execute(delete(replicas).where(*whose))
     if seen:
-        connection.execute(insert(replicas), [{"job_id": job_id, **row} for row in seen])
-    connection.execute(delete(attempts).where(attempts.c.job_id == job_id))
-    tries = attempt_values(observed.job, replicas_of(connection, job_id), now)
+        connection.execute(insert(replicas), [_of(job_id, replica) for replica in seen])
+    if not fresh:
+        connection.execute(delete(attempts).where(attempts.c.job_id == job_id))
+    tries = attempt_values(observed.job, [*kept, *seen], now)
     connection.execute(insert(attempts), [{"job_id": job_id, **row} for row in tries])
+
+
+def _of(job_id: str, replica: ReplicaRow) -> dict[str, Any]:
+    return {"job_id": job_id, **msgspec.structs.asdict(replica)}

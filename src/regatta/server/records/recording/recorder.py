@@ -95,6 +95,8 @@ class Recorder:
         #: A watch tells what there is before it tells news; then what it did not tell of is gone.
         self._listing = True
         self._sweep_due = False
+        #: Than one transaction takes: what waits has gathered long enough.
+        self._is_more = False
         self._seen_until: int | None = None
         self._pulse_at = 0.0
 
@@ -190,6 +192,8 @@ class Recorder:
                     self._stirred.set()
 
     async def _work_comes(self) -> None:
+        if self._is_more:
+            return
         looks = self._backlog.next_look()
         until = [max(0.0, self._pulse_at - time.monotonic())]
         until += [looks] if looks is not None else []
@@ -197,12 +201,12 @@ class Recorder:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stirred.wait(), min(until))
             await asyncio.sleep(GATHER_SECONDS)
-        if not self._backlog.waits:
-            self._stirred.clear()
+        self._stirred.clear()
 
     async def _write(self) -> None:
         jobs = self._backlog.take(JOBS_AT_ONCE)
         arrived = self._events.take(EVENTS_AT_ONCE)
+        self._is_more = len(jobs) == JOBS_AT_ONCE or self._events.waits
         gaps = self._blind.take()
         try:
             seen, gone, runs = await self._ask(jobs)
@@ -227,8 +231,6 @@ class Recorder:
             self._backlog.written(observed.job, settled=observed.settled)
         for farewell in gone:
             self._backlog.forgotten(farewell.uid)
-        if self._backlog.waits or self._events.waits:
-            self._stirred.set()
         self._pulse_at = time.monotonic() + PULSE_SECONDS
 
     async def _ask(
