@@ -46,7 +46,6 @@ class Runs(Protocol):
     async def run(
         self,
         work: Callable[Concatenate[Connection, _P], _T],
-        /,
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:
