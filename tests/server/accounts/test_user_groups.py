@@ -158,6 +158,15 @@ def test_a_list_of_groups_replaces_the_one_before(connection: Connection) -> Non
     assert groups.set_groups(connection, "ann", []).groups == ("default",)
 
 
+def test_a_users_groups_are_by_name_however_they_came(connection: Connection) -> None:
+    a_user(connection, "ann")
+    for group in ("c", "B", "a_b", "ab"):
+        a_group(connection, group)
+        groups.add_to_group(connection, "ann", group)
+    assert get_user(connection, "ann").groups == ("default", "a_b", "ab", "B", "c")
+    assert names(groups.list_groups(connection)) == ["a_b", "ab", "admingroup", "B", "c", "default"]
+
+
 def test_nobody_leaves_default(connection: Connection) -> None:
     a_user(connection, "ann")
     assert groups.remove_from_group(connection, "ann", "default").groups == ("default",)
