@@ -35,7 +35,12 @@ class CountingHashes(Hashes):
 
     def __init__(self, hasher: PasswordHasher = CHEAP) -> None:
         self.checked: list[str] = []
+        self.made = 0
         super().__init__(hasher)
+
+    def make(self, password: str) -> str:
+        self.made += 1
+        return super().make(password)
 
     def _matches(self, stored: str, given: bytes) -> bool:
         self.checked.append(stored)

@@ -163,6 +163,9 @@ def test_another_rate_is_refused_with_an_example(text: str) -> None:
 def test_the_rates_are_openpais_unless_somebody_wrote_others() -> None:
     usual = rates_of({})
     assert usual == Rates()
+    assert usual.sign_in_address.count == 30
+    assert usual.sign_in_name.count == 10
+    assert usual.sign_in_address.seconds == usual.sign_in_name.seconds == 300
     assert (usual.requests, usual.lists, usual.submits) == (
         Rate(600, 60),
         Rate(120, 60),
@@ -192,7 +195,10 @@ def test_who_asks_for_too_much_is_told_when_to_ask_again(ask: str, other: str) -
         asking("192.0.2.1")
     assert (told.value.status, told.value.retry_after) == (429, 30)
     asking(other)
-    clock.now += 30
+    clock.now += 29.5
+    with pytest.raises(TooManyRequests, match=r"try again in 1 second$"):
+        asking("192.0.2.1")
+    clock.now += 0.5
     asking("192.0.2.1")
 
 

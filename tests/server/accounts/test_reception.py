@@ -218,11 +218,23 @@ def test_a_password_is_changed_to_the_same_one(desk: Desk) -> None:
     assert desk.lives(mine)
 
 
+def test_passwords_are_changed_as_often_as_one_likes(desk: Desk) -> None:
+    caller = desk.caller(desk.sign_in())
+
+    async def often(reception: Reception) -> None:
+        for _ in range(20):
+            await reception.change_own_password(caller, PASSWORD, PASSWORD, address=HERE)
+
+    desk.play(often)
+
+
 @pytest.mark.parametrize("old", ["", "wrong", PASSWORD.upper()])
 def test_ones_own_password_needs_the_old_one(desk: Desk, old: str) -> None:
     caller = desk.caller(desk.sign_in())
     with refused(403, "ForbiddenUserError", "Pls input the correct password."):
         desk.play(lambda r: r.change_own_password(caller, old, "new password", address=HERE))
+    with refused(400, "InvalidParametersError", "newPassword is too short"):
+        desk.play(lambda r: r.change_own_password(caller, PASSWORD, "short", address=HERE))
     assert desk.sign_in().name == "ann"
 
 
@@ -304,12 +316,13 @@ def test_an_application_changes_no_password(desk: Desk) -> None:
 @pytest.mark.parametrize("new", ["short", "x" * 2000, "BOSS"])
 def test_a_new_password_keeps_the_rules(desk: Desk, new: str) -> None:
     boss = desk.caller(desk.sign_in("boss"))
-    before = len(desk.hashes.checked)
+    before = len(desk.hashes.checked), desk.hashes.made
     for act in (
+        lambda r: r.create_user(boss, NewUser("me"), "a password"),
         lambda r: r.set_password(boss, "boss", new),
         lambda r: r.change_own_password(boss, PASSWORD, new, address=HERE),
         lambda r: r.create_user(boss, NewUser("boss"), new),
     ):
         with refused(400, "InvalidParametersError"):
             desk.play(act)
-    assert len(desk.hashes.checked) == before
+    assert (len(desk.hashes.checked), desk.hashes.made) == before

@@ -3,9 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from regatta.server.accounts import user_groups as groups
+from regatta.server.accounts.tables import MEMBERSHIPS
 from regatta.server.accounts.user_groups import Group, GroupChanges
 from regatta.server.accounts.users import UserChanges, get_user, update_user
 from tests.server.accounts.people import NOW, a_user, refused
@@ -23,8 +24,11 @@ def names(found: list[Any]) -> list[str]:
 def test_two_groups_are_always_there(connection: Connection) -> None:
     groups.ensure_groups(connection, NOW)
     assert names(groups.list_groups(connection)) == ["admingroup", "default"]
-    assert groups.get_group(connection, "default").granted("virtualClusters") == ["default"]
-    assert groups.get_group(connection, "admingroup").extension["acls"]["admin"] is True
+    grants = {group.name: group.extension for group in groups.list_groups(connection)}
+    assert grants == {
+        "default": {"acls": {"admin": False, "virtualClusters": ["default"], "storageConfigs": []}},
+        "admingroup": {"acls": {"admin": True, "virtualClusters": [], "storageConfigs": []}},
+    }
 
 
 def test_what_was_changed_about_them_stays(connection: Connection) -> None:
@@ -53,16 +57,16 @@ def test_a_group_is_as_created(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    "group",
+    ("group", "said"),
     [
-        Group("a-b", "", "", {}),
-        Group("devs", "x" * 5000, "", {}),
-        Group("devs", "", "a\0b", {}),
-        Group("devs", "", "", {"acls": {"admin": True}}),
+        (Group("a-b", "", "", {}), "groupname is"),
+        (Group("devs", "x" * 5000, "", {}), "description is"),
+        (Group("devs", "", "a\0b", {}), "externalName is"),
+        (Group("devs", "", "", {"acls": {"admin": True}}), "extension.acls.admin is"),
     ],
 )
-def test_what_breaks_a_rule_makes_no_group(connection: Connection, group: Group) -> None:
-    with refused(400, "InvalidParametersError"):
+def test_what_breaks_a_rule_makes_no_group(connection: Connection, group: Group, said: str) -> None:
+    with refused(400, "InvalidParametersError", said):
         groups.create_group(connection, group, NOW)
     assert len(groups.list_groups(connection)) == 2
 
@@ -154,6 +158,15 @@ def test_a_list_of_groups_replaces_the_one_before(connection: Connection) -> Non
     assert groups.set_groups(connection, "ann", []).groups == ("default",)
 
 
+def test_a_users_groups_are_by_name_however_they_came(connection: Connection) -> None:
+    a_user(connection, "ann")
+    for group in ("c", "B", "a_b", "ab"):
+        a_group(connection, group)
+        groups.add_to_group(connection, "ann", group)
+    assert get_user(connection, "ann").groups == ("default", "a_b", "ab", "B", "c")
+    assert names(groups.list_groups(connection)) == ["a_b", "ab", "admingroup", "B", "c", "default"]
+
+
 def test_nobody_leaves_default(connection: Connection) -> None:
     a_user(connection, "ann")
     assert groups.remove_from_group(connection, "ann", "default").groups == ("default",)
@@ -187,14 +200,15 @@ def test_the_last_admin_does_not_leave_admingroup(connection: Connection, leave:
 
 def test_a_group_that_goes_leaves_its_users(connection: Connection) -> None:
     a_user(connection, "ann")
-    a_group(connection, "devs")
-    groups.add_to_group(connection, "ann", "devs")
+    bob = a_user(connection, "bob")
+    for user, group in (("ann", "devs"), ("bob", "ops")):
+        a_group(connection, group)
+        groups.add_to_group(connection, user, group)
 
     assert groups.delete_group(connection, "devs").name == "devs"
 
     assert get_user(connection, "ann").groups == ("default",)
-    a_group(connection, "devs")
-    assert get_user(connection, "ann").groups == ("default",)
+    assert connection.execute(select(MEMBERSHIPS.c.user_id)).scalars().all() == [bob.id]
 
 
 def test_peers_share_a_group_and_default_is_none(connection: Connection) -> None:

@@ -122,6 +122,14 @@ def test_only_what_is_said_changes(
     assert users.get_user(connection, "bob") == other
 
 
+@pytest.mark.parametrize("changes", [UserChanges(email="b@c"), UserChanges(admin=True)])
+def test_the_last_admin_may_be_changed_in_all_else(
+    connection: Connection, changes: UserChanges
+) -> None:
+    a_user(connection, "ann", admin=True)
+    assert users.update_user(connection, "ann", changes).admin
+
+
 def test_an_admin_is_not_removed(connection: Connection) -> None:
     for name in ("ann", "bob"):
         a_user(connection, name, admin=True)

@@ -53,10 +53,11 @@ class Hashes:
     def check(self, stored: str | None, password: str) -> Checked:
         """`stored`: None for a user that does not exist."""
         given = password_bytes(password)
-        # No rule lets such a password be set; it is cut, and still worked on, to be told nothing.
-        known = stored is not None and len(given) <= LONGEST_PASSWORD
-        against = stored if known and stored is not None else self._nobodys
-        if not self._matches(against, given[:LONGEST_PASSWORD]) or not known:
+        # What is too long is nobody's password; it is cut, and worked on like any other.
+        against = self._nobodys
+        if stored is not None and len(given) <= LONGEST_PASSWORD:
+            against = stored
+        if not self._matches(against, given[:LONGEST_PASSWORD]):
             return Checked(False)
         old = self._hasher.check_needs_rehash(against)
         return Checked(True, self.make(password) if old else None)

@@ -23,6 +23,9 @@ Clock = Callable[[], float]
 
 MOST_KEYS = 100_000
 
+#: In seconds: a hair of it must not cost anybody the last one of a bucket.
+_ROUNDING = 1e-6
+
 _PERIODS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _RATE = re.compile(r"\s*([0-9]{1,9})\s*/\s*(s|min|h)\s*")
 
@@ -82,7 +85,6 @@ class Limiter:
         """Of what was taken, one."""
         if key in self._full_at:
             self._full_at[key] -= self._rate.each
-            self._forget(self._clock())
 
     def __len__(self) -> int:
         return len(self._full_at)
@@ -91,9 +93,8 @@ class Limiter:
         if key not in self._full_at:
             return 0.0
         missing = self._full_at[key] + self._rate.each - now
-        # A hair of rounding must not cost anybody the last one of a bucket.
         wait = missing - self._rate.seconds
-        return wait if wait > 1e-9 * max(1.0, now) else 0.0
+        return wait if wait > _ROUNDING else 0.0
 
     def _forget(self, now: float) -> None:
         """A few at a time: what came in last is full last, more or less."""

@@ -6,7 +6,6 @@ only if what was looked at is still so.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -47,7 +46,6 @@ class Runs(Protocol):
     async def run(
         self,
         work: Callable[Concatenate[Connection, _P], _T],
-        /,
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:
@@ -62,18 +60,15 @@ class SignedIn:
     admin: bool
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class Reception:
     def __init__(
         self,
         database: Runs,
         passwords: Passwords,
         guard: SignInGuard,
-        now: Callable[[], int] = now_ms,
+        now: Callable[[], int],
     ) -> None:
+        """`now`: in milliseconds since 1970."""
         self._database = database
         self._passwords = passwords
         self._guard = guard
@@ -141,8 +136,8 @@ class Reception:
         user = await self._database.run(get_user, name)
         check_password(user.name, new)
         after = await self._passwords.make(new)
-        keep = caller.handle if user.id == caller.user_id else None
-        await self._database.run(set_password, user.name, after, self._now(), keep=keep)
+        # Where it is his own, his token stays; among another's tokens it is not.
+        await self._database.run(set_password, user.name, after, self._now(), keep=caller.handle)
 
     async def create_user(
         self,
