@@ -15,7 +15,7 @@ from regatta.api.openpai.conversion import Converted, convert
 from regatta.api.openpai.shown_as_v2 import as_v2
 from regatta.api.problems import Problem
 from tests.api.openpai.configs import PLACE
-from tests.api.openpai.test_conversion_files import GOOD, as_it_is_known_today, read
+from tests.api.openpai.test_conversion_files import GOOD, read
 
 CONFIGS = [read(path) for path in GOOD]
 KEYS = sorted({key for config in CONFIGS for key in config} | {"name", "auth", "callbacks", "uri"})
@@ -86,7 +86,7 @@ def outcome(config: dict[str, Any]) -> tuple[Converted | None, Sequence[Problem]
     except InvalidConfig as invalid:
         return None, invalid.problems
     try:
-        validate_document(as_it_is_known_today(made.document))
+        validate_document(made.document)
     except InvalidJob as invalid:
         return made, invalid.problems
     return made, ()

@@ -46,7 +46,7 @@ def test_output_has_a_folder_of_the_job_where_there_is_a_place_for_it() -> None:
     assert variables(v1())["PAI_OUTPUT_DIR"] == "/srv/files/Output/ada/job"
     assert reached(v1()) == ("", "/srv/files/Output/ada/job")
     assert variables(v1(), Setting(user="ada"))["PAI_OUTPUT_DIR"] == ""
-    assert words(v1("ls"), Setting(user="ada")) == ["bash", "-c", "ls"]
+    assert words(v1("ls"), Setting(user="ada"))[3:] == ["bash", "ls"]
 
 
 def test_names_in_a_uri_may_be_percent_encoded() -> None:

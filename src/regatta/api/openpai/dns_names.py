@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from regatta.api.checks.names import LONGEST
@@ -29,11 +30,16 @@ def job_label(original: str, room: int = LONGEST) -> str:
 
 
 def role_labels(originals: Iterable[str]) -> dict[str, str]:
-    """Each role's name as a host name: those of one job all differ."""
+    """Each role's name as a host name: those of one job all differ. Where no other of its roles
+    comes near, the digits of a hash are not needed: `ps_server` is ps-server."""
+    names = list(dict.fromkeys(originals))
+    slugs = Counter(_slug(name, "role") for name in names)
     labels: dict[str, str] = {}
     taken: set[str] = set()
-    for original in dict.fromkeys(originals):
-        label, digits = _label(original, LONGEST_ROLE, "role"), 6
+    for original in names:
+        label, digits = _slug(original, "role"), 6
+        if slugs[label] > 1 or len(label) > LONGEST_ROLE or _DERIVED.fullmatch(label):
+            label = _label(original, LONGEST_ROLE, "role")
         while label in taken:  # the same word and the same six digits: more digits differ
             digits += 1
             label = _derived(original, LONGEST_ROLE, "role", digits)
@@ -58,7 +64,9 @@ def _derived(original: str, room: int, word: str, digits: int) -> str:
     if room < _LEAST:
         raise ValueError(f"a name needs room for {_LEAST} characters, not {room}")
     mark = hashlib.sha256(original.encode()).hexdigest()[:digits]
+    return f"{_slug(original, word)[: room - digits - 1].rstrip('-')}-{mark}"
+
+
+def _slug(original: str, word: str) -> str:
     slug = _OTHER.sub("-", original.lower()).strip("-")
-    if not slug[:1].isalpha():
-        slug = f"{word}-{slug}"
-    return f"{slug[: room - digits - 1].rstrip('-')}-{mark}"
+    return slug if slug[:1].isalpha() else f"{word}-{slug}".rstrip("-")

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-#: How OpenPAI starts the two: v1 evaluates one command, v2 stops at the first that fails.
-PLAIN = ("bash", "-c")
-STRICT = ("bash", "-eu", "-o", "pipefail", "-c")
+#: How OpenPAI starts the two: v1 evaluates one command, v2 stops at the first that fails. Behind
+#: `--`, or a script that begins with a dash would be read as options.
+PLAIN = "bash -c --"
+STRICT = "bash -eu -o pipefail -c --"
+#: Where a replica works is known there alone.
+_WORK_DIR = "export PAI_WORK_DIR=$PWD"
 
 LARGEST_CODE = 200_000_000
 
@@ -55,7 +58,8 @@ if [ -n "$2" ]; then
     rm -rf -- "$fresh"
   fi
 fi
-exec bash -c "$1"
+{_WORK_DIR}
+exec {PLAIN} "$1"
 """
 
 #: $1: the author's script; then pairs of a text in it and the variable whose value belongs there.
@@ -65,7 +69,7 @@ exec bash -c "$1"
 #: because bash counts the author's lines from the one that `eval` stands on.
 FILL_IN = " ".join(
     (
-        "regatta_left=$1 regatta_text=; shift;",
+        f"{_WORK_DIR}; regatta_left=$1 regatta_text=; shift;",
         "while :; do",
         "regatta_head=$regatta_left regatta_mark= regatta_name=;",
         "for ((regatta_i = 1; regatta_i < $#; regatta_i += 2)); do",
@@ -85,22 +89,19 @@ FILL_IN = " ".join(
 )
 
 
-def plain(script: str) -> list[str]:
-    return [*PLAIN, script]
-
-
 def with_folders(script: str, code: str, output: str) -> list[str]:
     """`code` and `output` are folders of this file system; either may be empty."""
     if not code and not output:
-        return plain(script)
-    return [*PLAIN, FETCH_CODE, "bash", script, code, output]
+        return ["bash", "-c", f'{_WORK_DIR}; exec {PLAIN} "$1"', "bash", script]
+    return ["bash", "-c", FETCH_CODE, "bash", script, code, output]
 
 
 def strict(script: str, fillings: Sequence[tuple[str, str]] = ()) -> list[str]:
     """`fillings`: a text of the script, and the variable that holds what belongs there."""
     if not fillings:
-        return [*STRICT, script]
-    return [*STRICT, FILL_IN, "bash", script, *(word for pair in fillings for word in pair)]
+        return ["bash", "-c", f'{_WORK_DIR}; exec {STRICT} "$1"', "bash", script]
+    start = STRICT.removesuffix(" --").split()
+    return [*start, FILL_IN, "bash", script, *(word for pair in fillings for word in pair)]
 
 
 def literal(text: str) -> str:

@@ -19,10 +19,10 @@ from regatta.api.openpai.reading import kind_of
 from regatta.api.openpai.templates import SECRETS, Reference, parts, rendered, scalar
 from regatta.api.openpai.wanted import Registry
 from regatta.api.problems import Problem
+from regatta.api.secrets import MASK
 from regatta.api.source.limits import MAX_STRING
 from regatta.api.source.paths import join_all
 
-MASK = "******"
 WRITE_AGAIN = f"found {MASK}, which stands for what was hidden; write the real {{}} again"
 #: What a key of a Secret may be.
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from regatta.api.openpai.secret_values import MASK
 from regatta.api.openpai.templates import as_text
+from regatta.api.secrets import MASK
 
 _NAME = "default"
 _PREREQUISITES = {"data": "dataDir", "output": "outputDir", "script": "codeDir"}

@@ -27,6 +27,7 @@ from regatta.api.openpai.version_two_fields import (
     Texts,
 )
 from regatta.api.problems import Problem
+from regatta.api.secrets import MASK
 from regatta.api.source.paths import join
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+", re.ASCII)
@@ -115,7 +116,7 @@ def _check_image(path: str, item: PrerequisiteDraft, draft: ConfigDraft) -> Iter
     elif not isinstance(item.uri, str) or not re.fullmatch(r"\S+", item.uri):
         yield Problem(f"{path}.uri", f"found {shown(item.uri)}; write an image's name, as text")
     auth, secrets = item.auth, _secrets(draft)
-    if auth is not None and auth.password == secret_values.MASK:
+    if auth is not None and auth.password == MASK:
         yield Problem(f"{path}.auth.password", secret_values.WRITE_AGAIN.format("password"))
     for key in ("username", "password", "registryuri"):
         text = getattr(auth, key, None)
