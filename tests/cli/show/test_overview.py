@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from regatta.api.job import HUNG, Failure, Job, JobSpec, JobStatus, Metadata, Mode, Phase
+from regatta.api.load import load_job
 from regatta.cli.show.ansi import Paint
 from regatta.cli.show.description import describe_lines
-from regatta.cli.show.overview import ending_lines, failure_lines
+from regatta.cli.show.overview import ending_lines, failure_lines, plan_lines
 from regatta.engines.inventory import PodView
+from tests.openpai_configs import hello, version_two
 
 SUBMITTED = datetime(2026, 1, 1, tzinfo=UTC)
 PLAIN = Paint(enabled=False)
@@ -110,3 +112,20 @@ def test_a_job_that_runs_and_waits_to_grow_says_why_it_waits() -> None:
     job = a_job(Phase.RUNNING, completion_time=None, message="to be scaled: 2nd in the queue")
     page = describe_lines(job, [], [], PLAIN)
     assert page[page.index("Why it waits:") + 1] == "  to be scaled: 2nd in the queue"
+
+
+OPENPAI = {
+    "v1": (hello("h", "echo $HOME $$ # so"), "echo $HOME $$ # so"),
+    "v2": (version_two("h", ["echo $HOME", "true"]), "echo $HOME true"),
+    "v2 with a secret": (
+        version_two("h", ["echo <% $secrets.a %>"], secrets={"a": "b"}),
+        "echo <% $secrets.a %>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("config", "shown"), OPENPAI.values(), ids=OPENPAI)
+def test_a_command_of_openpais_is_shown_as_its_author_wrote_it(config: str, shown: str) -> None:
+    lines = plan_lines(load_job(config).job, PLAIN)
+
+    assert any(line.endswith(f"  {shown}") for line in lines), lines

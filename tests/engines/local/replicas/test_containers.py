@@ -54,6 +54,10 @@ def test_variables_and_mounts_are_passed_on() -> None:
     )  # fmt: skip
 
 
+def test_a_secret_is_passed_by_its_name_alone() -> None:
+    assert options(passed=["TOKEN"]) == ("--env", "TOKEN")
+
+
 def test_each_runtime_has_its_own_word_for_gpus() -> None:
     assert options("docker", gpus=["0", "3"]) == ("--gpus", '"device=0,3"')
     podman = ("--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=3")
