@@ -210,7 +210,7 @@ def test_replicas_that_end_after_their_job_are_looked_at_until_they_have(
 def test_thousands_of_jobs_that_have_settled_are_not_asked_for_at_the_next_start(
     database: Database,
 ) -> None:
-    many = 3000
+    many = 1000
 
     async def story() -> None:
         finished = [a_job(f"j{number}", Phase.COMPLETED) for number in range(many)]
