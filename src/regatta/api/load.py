@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from regatta.api import defaults
@@ -84,93 +84,77 @@ def load_job(
     go as far as it goes, only where what is wrong leaves no job to look at.
     """
     read = read_documents(text)
-    load = partial(
-        _load,
-        source=source,
-        strict=strict,
-        name=name,
-        namespace=namespace,
-        home_namespace=home_namespace,
-        env=env,
-        sets=sets,
-        commands=commands,
-        volumes=volumes,
-        as_far_as_it_goes=as_far_as_it_goes,
-    )
+    config = None
     if len(read) == 1 and is_openpai(read[0].value):
-        return _load_config(read[0], name, setting, lambda job: load([job], name=None))
-    return load(read)
+        config = _Config(read[0], name, setting)
+        read, name = [config.job], None
+    with config or nullcontext():
+        found = documents.sort(read, source)
+        document = copy.deepcopy(found.job.value)
+        check_plain(document)
+        written = _identity(document)
+        if namespace is None and not _names_namespace(document):
+            namespace = home_namespace
+        changed, problems = overrides.apply(
+            document,
+            name=name,
+            namespace=namespace,
+            env=env,
+            sets=sets,
+            commands=commands,
+            volumes=volumes,
+        )
+        check_plain(document)  # a value of the command line may be as odd as one of the file
+        companions = follow_the_job(found.companions, written, _identity(document))
+        marks = {
+            path: mark if changed.keys().isdisjoint(lineage(path)) else Mark(NO_LINE)
+            for path, mark in found.job.marks.items()
+        } | {place: Mark(NO_LINE, text) for place, text in changed.items()}
+        try:
+            loaded = _judge(document, companions, strict, marks, found.problems + problems)
+            beside = companion_documents(found.beside, written, _identity(document))
+            loaded = replace(loaded, beside=beside)
+        except InvalidJob as invalid:
+            wrong = invalid.problems
+            rest = _rest(document, companions, marks, wrong) if as_far_as_it_goes else None
+            if rest is None:
+                raise
+            loaded = replace(rest, wrong=tuple(wrong))
+    return loaded if config is None else config.complete(loaded)
 
 
-def _load_config(
-    config: Document, name: str | None, setting: Setting, load: Callable[[Document], Loaded]
-) -> Loaded:
-    """One of OpenPAI's, by way of the PaddleJob that it becomes; what is wrong is told at the
-    fields that its author wrote. Another `name` is another name of theirs."""
-    try:
-        converted = convert(renamed(config.value, name), setting)
-    except InvalidConfig as wrong:
-        raise InvalidConfig(_with_lines(wrong.problems, config.marks), wrong.protocol) from None
-    lines = {ours: _mark_of(theirs, config.marks) for ours, theirs in converted.marks.items()}
-    marks = {ours: mark for ours, mark in lines.items() if mark is not None}
-    try:
-        loaded = load(Document(converted.document, config.line, marks))
-    except InvalidJob as wrong:
-        raise InvalidConfig(list(map(converted.told, wrong.problems)), converted.protocol) from None
-    warnings = _with_lines(converted.warnings, config.marks)
-    return replace(
-        loaded,
-        warnings=(*warnings, *map(converted.told, loaded.warnings)),
-        wrong=tuple(map(converted.told, loaded.wrong)),
-        secrets=secrets_of(converted),
-        told=converted.told,
-    )
+class _Config:
+    """One of OpenPAI's, on its way as the PaddleJob that it becomes. What is found to be wrong with
+    that, while it is being loaded, is told at the fields that the config's author wrote."""
 
+    def __init__(self, config: Document, name: str | None, setting: Setting) -> None:
+        """Another `name` is another name of theirs. Raises InvalidConfig."""
+        try:
+            self._converted = convert(renamed(config.value, name), setting)
+        except InvalidConfig as wrong:
+            raise InvalidConfig(_with_lines(wrong.problems, config.marks), wrong.protocol) from None
+        origins = self._converted.marks.items()
+        lines = {ours: _mark_of(theirs, config.marks) for ours, theirs in origins}
+        marks = {ours: mark for ours, mark in lines.items() if mark is not None}
+        self.job = Document(self._converted.document, config.line, marks)
+        self._warnings = _with_lines(self._converted.warnings, config.marks)
 
-def _load(
-    read: list[Document],
-    *,
-    source: str,
-    strict: bool,
-    name: str | None,
-    namespace: str | None,
-    home_namespace: str | None,
-    env: Mapping[str, str],
-    sets: Sequence[str],
-    commands: Mapping[str, str],
-    volumes: Mapping[str, str],
-    as_far_as_it_goes: bool,
-) -> Loaded:
-    found = documents.sort(read, source)
-    document = copy.deepcopy(found.job.value)
-    check_plain(document)
-    written = _identity(document)
-    if namespace is None and not _names_namespace(document):
-        namespace = home_namespace
-    changed, problems = overrides.apply(
-        document,
-        name=name,
-        namespace=namespace,
-        env=env,
-        sets=sets,
-        commands=commands,
-        volumes=volumes,
-    )
-    check_plain(document)  # a value of the command line may be as odd as one of the file
-    companions = follow_the_job(found.companions, written, _identity(document))
-    marks = {
-        path: mark if changed.keys().isdisjoint(lineage(path)) else Mark(NO_LINE)
-        for path, mark in found.job.marks.items()
-    } | {place: Mark(NO_LINE, text) for place, text in changed.items()}
-    try:
-        loaded = _judge(document, companions, strict, marks, found.problems + problems)
-    except InvalidJob as invalid:
-        rest = _rest(document, companions, marks, invalid.problems) if as_far_as_it_goes else None
-        if rest is None:
-            raise
-        return replace(rest, wrong=tuple(invalid.problems))
-    beside = companion_documents(found.beside, written, _identity(document))
-    return replace(loaded, beside=beside)
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, InvalidJob):
+            told = list(map(self._converted.told, error.problems))
+            raise InvalidConfig(told, self._converted.protocol) from None
+
+    def complete(self, loaded: Loaded) -> Loaded:
+        told = self._converted.told
+        return replace(
+            loaded,
+            warnings=(*self._warnings, *map(told, loaded.warnings)),
+            wrong=tuple(map(told, loaded.wrong)),
+            secrets=secrets_of(self._converted),
+            told=told,
+        )
 
 
 def validate_document(
