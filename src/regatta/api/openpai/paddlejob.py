@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.job import API_VERSION, GROUP, KIND, Mode
+from regatta.api.job import API_VERSION, GROUP, KIND, CleanPodPolicy, Mode
 from regatta.api.openpai.dns_names import job_label, role_labels, room_for_job
 from regatta.api.openpai.scripts import literal
 from regatta.api.openpai.wanted import Wanted, WantedPort, WantedRole
@@ -27,7 +27,11 @@ def labels_of(wanted: Wanted) -> tuple[str, dict[str, str]]:
 
 def document_of(wanted: Wanted) -> dict[str, Any]:
     name, labels = labels_of(wanted)
-    spec: dict[str, Any] = {"mode": Mode.CUSTOM.value}
+    spec: dict[str, Any] = {
+        "mode": Mode.CUSTOM.value,
+        # As in OpenPAI, what tasks printed can be read when the job is over.
+        "cleanPodPolicy": CleanPodPolicy.NEVER.value,
+    }
     if wanted.intranet:
         spec["intranet"] = wanted.intranet
     spec["tasks"] = [_task(wanted, role, name, labels[role.name]) for role in wanted.roles]
