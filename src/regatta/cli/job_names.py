@@ -26,7 +26,7 @@ def job_argument(*, several: bool = False, required: bool = True) -> Callable[..
         nargs=-1 if several else 1,
         required=required and not several,
         shell_complete=complete_names,
-        callback=_as_jobs_are_called,
+        callback=as_jobs_are_called,
     )
 
 
@@ -34,7 +34,7 @@ def job_argument(*, several: bool = False, required: bool = True) -> Callable[..
 _OPENPAI_ALONE = re.compile(r"[A-Z_.]")
 
 
-def _as_jobs_are_called(_: click.Context, __: click.Parameter, said: Any) -> Any:
+def as_jobs_are_called(_: click.Context, __: click.Parameter, said: Any) -> Any:
     """A job of OpenPAI's is found by its own name, too: `Train_it` became train-it-1a2b3c."""
     names = said if isinstance(said, tuple) else (said or "",)
     if not any(_OPENPAI_ALONE.search(name) for name in names):
@@ -43,6 +43,14 @@ def _as_jobs_are_called(_: click.Context, __: click.Parameter, said: Any) -> Any
 
     found = tuple(job_label(name) if _OPENPAI_ALONE.search(name) else name for name in names)
     return found if isinstance(said, tuple) else found[0]
+
+
+def role_meant(settings: Settings, job: str, role: str | None, uid: str = "") -> str | None:
+    """A role of OpenPAI's by its own name: `ps_server` is ps-server here."""
+    if role is None or not _OPENPAI_ALONE.search(role):
+        return role
+    tasks = settings.engine().get(settings.namespace, job, uid).spec.tasks
+    return next((task.name for task in tasks if task.known_as == role), role)
 
 
 def uid_option() -> Callable[..., Any]:

@@ -71,10 +71,23 @@ def test_names_in_a_uri_may_be_percent_encoded() -> None:
     ],
 )
 @pytest.mark.parametrize("field", ["codeDir", "outputDir"])
-def test_what_is_outside_the_root_is_refused(field: str, written: str) -> None:
-    with pytest.raises(InvalidConfig, match="outside /srv/files") as caught:
-        converted(v1(**{field: written}))
-    assert [problem.path for problem in caught.value.problems] == [field]
+def test_what_is_outside_the_root_is_neither_copied_nor_made(field: str, written: str) -> None:
+    config = v1("ls", **{field: written})
+    if field == "codeDir":
+        with pytest.raises(InvalidConfig, match="not below /srv/files") as caught:
+            converted(config)
+        assert [problem.path for problem in caught.value.problems] == [field]
+    else:
+        assert "not made" in warnings(config)[field]
+        assert variables(config)["PAI_OUTPUT_DIR"] == written.replace(
+            "$PAI_DEFAULT_FS_URI", "/srv/files"
+        )
+        assert words(config)[-1] == "ls"
+
+
+def test_a_root_that_is_no_whole_path_is_told_as_what_is_wrong() -> None:
+    with pytest.raises(InvalidConfig, match='PAI_DEFAULT_FS_URI is "share"; set it to an absolute'):
+        converted(v1(codeDir="$PAI_DEFAULT_FS_URI/code"), Setting(default_fs_uri="share"))
 
 
 def test_data_is_only_told_of_and_may_be_anywhere() -> None:
@@ -109,7 +122,7 @@ def test_the_whole_file_system_may_be_the_root() -> None:
 
 
 def test_a_path_on_this_machine_is_not_inside_a_root_of_another_scheme() -> None:
-    with pytest.raises(InvalidConfig, match="outside hdfs://h/"):
+    with pytest.raises(InvalidConfig, match="not below hdfs://h/"):
         converted(v1(codeDir="/code"), Setting(default_fs_uri="hdfs://h/"))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,22 +113,49 @@ def test_after_what_is_forgiven_a_failure_ends_the_task_again() -> None:
     assert (done.returncode, done.stdout) == (1, "")
 
 
-@pytest.mark.parametrize(
-    ("parameters", "right"),
-    [
-        (
-            {"repo_uri": "https://h/r.git"},
-            "[ -e /usr/local/pai/code/.git ] || git clone https://h/r.git /usr/local/pai/code",
-        ),
-        (
-            {"repo_uri": "https://h/r;ls", "options": ["-b", "my branch"], "clone_dir": "/c/"},
-            "[ -e /c/.git ] || git clone -b 'my branch' 'https://h/r;ls' /c/",
-        ),
-    ],
-)
-def test_a_repository_is_cloned_first(parameters: dict[str, Any], right: str) -> None:
+def clone_of(**parameters: Any) -> str:
     config = v2("run", extras={PLUGINS: [{"plugin": "git", "parameters": parameters}]})
-    assert lines(config) == [right, "run"]
+    first, last = lines(config)
+    assert last == "run"
+    return first
+
+
+def git(*words: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, *words], check=True, capture_output=True)
+
+
+def test_a_repository_is_cloned_first_and_options_are_no_commands() -> None:
+    made = clone_of(repo_uri="https://h/r;ls", options=["-b", "my branch"], clone_dir="/c/")
+    assert made.startswith("[ -e /c/.git ] || ")
+    assert "git clone -b 'my branch' -- 'https://h/r;ls' " in made
+    assert clone_of(repo_uri="https://h/r.git").startswith("[ -e /usr/local/pai/code/.git ] || ")
+
+
+def test_tasks_that_share_a_folder_find_it_whole_there(tmp_path: Path) -> None:
+    repository = tmp_path / "its repo"
+    git("init", str(repository))
+    (repository / "version").write_text("1")
+    git("-C", str(repository), "add", ".")
+    git("-C", str(repository), "commit", "-m", "one")
+    folder = tmp_path / "of tasks" / "clone"
+    script = clone_of(repo_uri=f"file://{repository}", clone_dir=str(folder))
+    script += f"; cat {shlex.quote(str(folder))}/version"
+
+    tasks = [
+        subprocess.Popen(["bash", "-eu", "-c", script], stdout=subprocess.PIPE) for _ in range(4)
+    ]
+
+    assert [task.communicate()[0] for task in tasks] == [b"1"] * 4
+    assert [path.name for path in folder.parent.iterdir()] == ["clone"]
+
+
+def test_a_repository_that_cannot_be_had_leaves_nothing(tmp_path: Path) -> None:
+    script = clone_of(repo_uri=f"file://{tmp_path}/none", clone_dir=str(tmp_path / "clone"))
+    ended = subprocess.run(["bash", "-eu", "-c", f"{script}; echo ran"], capture_output=True)
+    assert ended.returncode != 0
+    assert ended.stdout == b""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_prerequisite_of_an_unknown_plugin_is_told_and_does_nothing() -> None:

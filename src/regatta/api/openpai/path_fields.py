@@ -22,7 +22,11 @@ ROOT = "PAI_DEFAULT_FS_URI"
 #: Whole words: `$PAI_JOB_NAMES` is another variable.
 _WORD = re.compile(r"\$(PAI_DEFAULT_FS_URI|PAI_JOB_NAME|PAI_USER_NAME|PAI_USERNAME)(?!\w)")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_SET_ROOT = f"set {ROOT} where jobs are submitted to: a folder that every replica can reach"
+_SET_ROOT = (
+    f"name a folder that every replica can reach: {ROOT}=/srv/share regatta run FILE, or in the "
+    "settings of the server that takes it"
+)
+_NO_ROOT = f"no {ROOT} says which folders jobs may use ({ROOT}=/srv/share regatta run FILE)"
 
 
 class Folders(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +56,8 @@ def folders(*, job: str, data: str, output: str, code: str, setting: Setting) ->
     reached: dict[str, str] = {}
     for field in ("outputDir", "codeDir"):
         problems += _about(field, said[field], setting)
-        reached[field] = (said[field] and _path(said[field])) or ""
+        path = _path(said[field]) or ""
+        reached[field] = path if _inside(path, _path(setting.default_fs_uri)) else ""
     return Folders(
         data=said["dataDir"],
         output=said["outputDir"],
@@ -85,8 +90,14 @@ def _substituted(written: str, job: str, setting: Setting) -> str:
 def _about(field: str, said: str, setting: Setting) -> Iterator[Problem]:
     if not said:
         return
-    path = _path(said)
-    if path is None:
+    path, root = _path(said), _path(setting.default_fs_uri)
+    if setting.default_fs_uri and root is not None and not root.startswith("/"):
+        yield Problem(
+            field,
+            f"{ROOT} is {shown(setting.default_fs_uri)}; set it to an absolute path or a file:// "
+            "URI",
+        )
+    elif path is None:
         happens = "not copied" if field == "codeDir" else "not made"
         yield Problem(
             field,
@@ -99,15 +110,17 @@ def _about(field: str, said: str, setting: Setting) -> Iterator[Problem]:
             field,
             f"found {shown(said)}; write an absolute path or a URI, such as ${ROOT}/{field}",
         )
-    elif not setting.default_fs_uri:
-        yield Problem(field, f"found {shown(said)}, and no folder of this place is open to jobs; "
-                      f"{_SET_ROOT}")  # fmt: skip
     elif not _inside(path, _path(setting.default_fs_uri)):
-        yield Problem(
-            field,
-            f"found {shown(said)}, which is outside {setting.default_fs_uri}; write a path below "
-            f"${ROOT}",
-        )
+        where = f"it is not below {setting.default_fs_uri}" if setting.default_fs_uri else _NO_ROOT
+        if field == "codeDir":
+            yield Problem(field, f"found {shown(said)}, and {where}; write a path below ${ROOT}")
+        else:
+            yield Problem(
+                field,
+                f"found {shown(said)}, and {where}: it is not made; the replicas are told of it "
+                "in their variables",
+                "warning",
+            )
 
 
 def _path(said: str) -> str | None:
@@ -130,4 +143,6 @@ def _normal(path: str) -> str:
 
 def _inside(path: str, root: str | None) -> bool:
     """Strictly: the root itself is nobody's code and nobody's output."""
-    return root is not None and path != root and path.startswith(f"{root.rstrip('/')}/")
+    if root is None or not root.startswith("/"):
+        return False
+    return path != root and path.startswith(f"{root.rstrip('/')}/")

@@ -144,10 +144,15 @@ def _of_plugin(place: str, plugin: PluginDraft) -> Around:
 
 def _clone_command(clone: CloneDraft) -> str:
     folder = clone.clone_dir or _CODE
-    words = ["git", "clone", *(option or "" for option in clone.options or ())]
-    made = shlex.quote(f"{folder.rstrip('/')}/.git")
-    # A task that starts again may find what it fetched the first time.
-    return f"[ -e {made} ] || {shlex.join([*words, clone.repo_uri or '', folder])}"
+    words = ["git", "clone", *(option or "" for option in clone.options or ()), "--"]
+    place = shlex.quote(folder.rstrip("/") or "/")
+    fetch = f'{shlex.join([*words, clone.repo_uri or ""])} "$regatta_clone/it"'
+    # Whole or not at all: tasks may share the folder, and one that was fetched is not again.
+    return (
+        f'[ -e {place}/.git ] || ( set -e; mkdir -p -- "$(dirname -- {place})"; '
+        f"regatta_clone=$(mktemp -d {place}.XXXXXX); trap 'rm -rf -- \"$regatta_clone\"' EXIT; "
+        f'{fetch}; mv -T -- "$regatta_clone/it" {place} || [ -e {place}/.git ] )'
+    )
 
 
 def _forgiving(place: str, found: Around) -> Around:

@@ -16,6 +16,8 @@ STRICT = "bash -eu -o pipefail -c --"
 _WORK_DIR = "export PAI_WORK_DIR=$PWD"
 
 LARGEST_CODE = 200_000_000
+#: Marks a folder as a copy of ours, which may be written over.
+COPIED = ".regatta-copied"
 
 #: $1: the author's script. $2: the folder of code, or nothing. $3: the one for output, or nothing.
 #: Replicas may share their working folder, so each copies beside it and moves file by file: no
@@ -35,9 +37,6 @@ merge() {{
 }}
 shopt -s dotglob nullglob
 fresh=
-if [ -n "$3" ]; then
-  mkdir -p -- "$3" || refuse "outputDir: the folder $3 cannot be made here."
-fi
 if [ -n "$2" ]; then
   name=${{2##*/}}
   [ -e "$2" ] || refuse "codeDir: there is no $2 here. Put the code there, or mount it."
@@ -51,12 +50,20 @@ if [ -n "$2" ]; then
     fresh=$(mktemp -d "./.$name.XXXXXX") ||
       refuse "codeDir: the working folder $PWD cannot be written to, so $2 is not copied there."
     cp -RH -- "$2" "$fresh/" || refuse "codeDir: $2 could not be copied into $PWD."
+    if [ -d "$name" ] && ! [ -e "$name/{COPIED}" ] && ! diff -rq -- "$2" "$name" >/dev/null; then
+      refuse "codeDir: $PWD has another folder $name, which would be written over." \\
+        "Rename it, or run the job in an empty folder."
+    fi
+    [ ! -d "$fresh/$name" ] || : > "$fresh/$name/{COPIED}"
     if ! mv -- "$fresh/$name" . 2>/dev/null; then
       [ -d "$fresh/$name" ] && merge "$fresh/$name" "$PWD/$name" ||
         refuse "codeDir: $2 could not be copied over $PWD/$name, which is there already."
     fi
     rm -rf -- "$fresh"
   fi
+fi
+if [ -n "$3" ]; then
+  mkdir -p -- "$3" || refuse "outputDir: the folder $3 cannot be made here."
 fi
 {_WORK_DIR}
 exec {PLAIN} "$1"

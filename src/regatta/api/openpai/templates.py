@@ -14,8 +14,10 @@ from typing import Any
 import msgspec
 
 SECRETS = "secrets"
-_ROOTS = ("parameters", "script", "output", "data", SECRETS)
-_TAG = re.compile(rf"<%\s*\$({'|'.join(_ROOTS)})((?:\.[\w-]+|\[[0-9]+\])+)\s*%>")
+ROOTS = ("parameters", "script", "output", "data", SECRETS)
+#: Whatever wants to be one.
+_ANY = re.compile(r"<%\s*\$(\w+)[^%]*%>")
+_TAG = re.compile(rf"<%\s*\$({'|'.join(ROOTS)})((?:\.[\w-]+|\[[0-9]+\])+)\s*%>")
 _STEP = re.compile(r"[\w-]+")
 
 
@@ -52,6 +54,21 @@ def rendered(text: str, values: Mapping[str, Any]) -> Iterator[str | Reference]:
         else:
             found = scalar(values.get(part.root), part.steps)
             yield part.written if found is None else found
+
+
+def unread(
+    text: str, values: Mapping[str, Any]
+) -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
+    """Tags that nothing is put in place of: as written, the root, and the steps where it is one of
+    ours. Secrets have rules of their own."""
+    for found in _ANY.finditer(text):
+        known = _TAG.fullmatch(found[0])
+        if known is None:
+            yield found[0], found[1], None
+        elif known[1] != SECRETS:
+            steps = tuple(_STEP.findall(known[2]))
+            if scalar(values.get(known[1]), steps) is None:
+                yield found[0], known[1], steps
 
 
 def scalar(value: Any, steps: tuple[str, ...]) -> str | None:

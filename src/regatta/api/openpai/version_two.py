@@ -15,7 +15,7 @@ from regatta.api.openpai.scripts import strict
 from regatta.api.openpai.templates import SECRETS
 from regatta.api.openpai.version_two_advice import advise, retries_of
 from regatta.api.openpai.version_two_fields import ConfigDraft, PrerequisiteDraft, TaskRoleDraft
-from regatta.api.openpai.version_two_rules import pieces_of
+from regatta.api.openpai.version_two_rules import pieces_of, values_of
 from regatta.api.openpai.wanted import Setting, Wanted, WantedPort, WantedRole, shared_variables
 from regatta.api.source.limits import capped
 from regatta.api.source.paths import join
@@ -71,7 +71,7 @@ def _role(name: str, role: TaskRoleDraft, draft: ConfigDraft) -> WantedRole:
         completion["minFailed"] = role.completion.min_failed_instances
     if role.completion and role.completion.min_succeeded_instances is not None:
         completion["minSucceeded"] = role.completion.min_succeeded_instances
-    filled = secret_values.fill(pieces_of(name, draft), _values(role, draft))
+    filled = secret_values.fill(pieces_of(name, draft), values_of(role, draft))
     return WantedRole(
         name=name,
         replicas=role.tasks,
@@ -116,16 +116,6 @@ def _marks(path: str, ports: dict[str, int | None], image: str) -> dict[str, str
 
 def _place(item: PrerequisiteDraft, draft: ConfigDraft) -> str:
     return f"prerequisites[{[p is item for p in draft.prerequisites or ()].index(True)}]"
-
-
-def _values(role: TaskRoleDraft, draft: ConfigDraft) -> dict[str, Any]:
-    """What the templates of a role's commands refer to."""
-    values: dict[str, Any] = {"parameters": draft.parameters or {}}
-    for kind in ("script", "output", "data"):
-        chosen = draft.prerequisite(getattr(role, kind), kind)
-        if chosen is not None:
-            values[kind] = chosen.model_dump(by_alias=True, exclude_unset=True, exclude={"auth"})
-    return values
 
 
 def _secrets(draft: ConfigDraft) -> dict[str, str]:

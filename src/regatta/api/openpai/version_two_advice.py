@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from regatta.api.checks.suggestions import did_you_mean, listed
 from regatta.api.openpai.secret_values import about_numbers, used_in
+from regatta.api.openpai.templates import ROOTS, unread
 from regatta.api.openpai.version_two_fields import ConfigDraft
-from regatta.api.openpai.version_two_rules import pieces_of
+from regatta.api.openpai.version_two_rules import pieces_of, values_of
 from regatta.api.problems import Problem
 from regatta.api.source.paths import join
 
@@ -37,10 +39,30 @@ def advise(draft: ConfigDraft) -> Iterator[Problem]:
             "deployments",
             "none of them is used; write the name of one as defaults.deployment",
         )
+    yield from _about_references(draft)
     texts = [piece.text for name in draft.roles() for piece in pieces_of(name, draft)]
     for item in draft.prerequisites or ():
         texts += [item.auth.username or "", item.auth.password or ""] if item and item.auth else []
     yield from about_numbers(used_in(texts), draft.secrets or {})
+
+
+def _about_references(draft: ConfigDraft) -> Iterator[Problem]:
+    """What leads nowhere stays as it is written, and bash would stumble over it."""
+    told: set[str] = set()
+    for name, role in draft.roles().items():
+        values = values_of(role, draft)
+        for piece in pieces_of(name, draft):
+            for written, root, steps in unread(piece.text, values):
+                if f"{piece.path} {written}" in told:
+                    continue
+                told.add(f"{piece.path} {written}")
+                known = [*ROOTS] if steps is None else list(values.get(root) or ())
+                meant = did_you_mean(root if steps is None else steps[0], known)
+                yield _warning(
+                    piece.path,
+                    f"{written} refers to nothing, so bash gets it as it is; "
+                    f"{meant}{f'There are: {listed(known)}' if known else 'nothing is defined'}",
+                )
 
 
 def _says_something(key: str, value: Any) -> bool:

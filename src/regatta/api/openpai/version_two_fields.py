@@ -65,6 +65,7 @@ class ResourcesDraft(Draft):
 
 
 class TaskRoleDraft(Draft):
+    protocol_version: Any = None
     instances: FromOne = None
     task_retry_count: Retries = None
     completion: CompletionDraft | None = None
@@ -88,11 +89,17 @@ class DeploymentRoleDraft(Draft):
 
 
 class DeploymentDraft(Draft):
+    """Further keys mean nothing to OpenPAI either, and its own examples have some."""
+
+    model_config = ConfigDict(extra="allow")
+
     name: Text = None
     task_roles: dict[str, DeploymentRoleDraft | None] | None = None
 
 
 class DefaultsDraft(Draft):
+    model_config = ConfigDict(extra="allow")
+
     virtual_cluster: Text = None
     deployment: Text = None
 

@@ -299,6 +299,16 @@ def pieces_of(name: str, draft: ConfigDraft) -> list[plugins.Piece]:
     return [*before, *_pieces(join("taskRoles", name) + ".commands", role.commands), *after]
 
 
+def values_of(role: TaskRoleDraft, draft: ConfigDraft) -> dict[str, Any]:
+    """What the templates of a role's commands refer to."""
+    values: dict[str, Any] = {"parameters": draft.parameters or {}}
+    for kind in ("script", "output", "data"):
+        chosen = draft.prerequisite(getattr(role, kind), kind)
+        if chosen is not None:
+            values[kind] = chosen.model_dump(by_alias=True, exclude_unset=True, exclude={"auth"})
+    return values
+
+
 def _pieces(path: str, commands: Iterable[str | None] | None) -> list[plugins.Piece]:
     return [plugins.Piece(f"{path}[{i}]", text or "") for i, text in enumerate(commands or ())]
 

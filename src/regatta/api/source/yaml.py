@@ -7,7 +7,6 @@ composed afterwards is known to be small and shallow.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
@@ -19,6 +18,7 @@ import yaml
 from regatta.api.checks.suggestions import shown_key
 from regatta.api.errors import InvalidJob
 from regatta.api.problems import Problem
+from regatta.api.source.json_text import about_json, read_json
 from regatta.api.source.limits import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from regatta.api.source.paths import join
 
@@ -55,10 +55,17 @@ class Document:
 def read_documents(text: str | bytes) -> list[Document]:
     """Every document of a file that is not empty. Raises InvalidJob with lines."""
     checked = _decode(text)
-    if checked.lstrip()[:1] == "{":
-        for text_of_json in (checked, _COMMENT.sub(_kept, checked)):
-            if (parsed := _as_json(text_of_json)) is not None:
-                return [parsed]
+    if checked.lstrip()[:1] == "{" and (parsed := _as_json(checked)) is not None:
+        return [parsed]
+    try:
+        return _read_yaml(checked)
+    except InvalidJob:
+        if (wrong := about_json(checked)) is None:
+            raise
+        _refuse(f"this is no JSON any more: {wrong[0]}", wrong[1])
+
+
+def _read_yaml(checked: str) -> list[Document]:
     _count(checked)
     with _reading(checked) as loader:
         documents = []
@@ -121,24 +128,10 @@ _UNREADABLE = {
 }
 
 
-#: A string, or a comment as people write it into JSON, where `//` begins no YAML comment.
-_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
-
-
-def _kept(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith('"') else ""
-
-
 def _as_json(text: str) -> Document | None:
     """The text as JSON, or None to let the YAML reader say what is wrong."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a key stands twice")
-        return dict(pairs)
-
     try:
-        return Document(json.loads(text, object_pairs_hook=once))
+        return Document(read_json(text))
     except (ValueError, RecursionError):
         return None
 

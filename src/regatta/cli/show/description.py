@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regatta.api.job import WITHOUT_END, Job, Phase, Progress
+from regatta.api.job import GROUP, WITHOUT_END, Job, Phase, Progress
 from regatta.cli.follow.status_line import progress_text
 from regatta.cli.show.ansi import Paint, Painted, harmless
 from regatta.cli.show.overview import (
@@ -47,6 +47,7 @@ def _head(job: Job, paint: Paint) -> list[str]:
     status = job.status
     facts = [
         ("Name", job.name),
+        ("OpenPAI", _openpai_name(job)),
         ("Namespace", job.namespace),
         ("UID", job.uid),
         ("Status", paint.phase(phase_of(job))),
@@ -61,6 +62,13 @@ def _head(job: Job, paint: Paint) -> list[str]:
         ("No numbers", _no_numbers(status.progress) if status.progress else ""),
     ]
     return [f"{name + ':':<12}{value}" for name, value in facts if value]
+
+
+def _openpai_name(job: Job) -> str:
+    """What it is called there, of a job that came as one of OpenPAI's."""
+    said = job.metadata.annotations
+    name, user = said.get(f"{GROUP}/openpai-job", ""), said.get(f"{GROUP}/openpai-user", "")
+    return harmless(f"{user}~{name}") if name else ""
 
 
 def _restarts(job: Job) -> str:

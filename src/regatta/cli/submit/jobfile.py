@@ -24,6 +24,8 @@ from regatta.cli.outcomes import Exit, Stop
 FILE_NAMES = ("job.yaml", "job.yml", "job.json")
 _MOST_NAMED = 5
 _LOOKED_AT = 16 * 1024
+#: What a job file of ours says of itself, and one of OpenPAI's.
+_JOBS = re.compile(rf"{KIND}|\btaskRoles\b".encode())
 
 
 def read_job_file(file: str) -> tuple[str, str, str]:
@@ -65,7 +67,7 @@ def job_files_in(folder: str) -> list[str]:
         for path in sorted(Path(folder).iterdir()):
             if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
                 with contextlib.suppress(OSError), path.open("rb") as opened:
-                    if KIND.encode() in opened.read(_LOOKED_AT):
+                    if _JOBS.search(opened.read(_LOOKED_AT)):
                         found.append(path.name)
     return found[:_MOST_NAMED]
 

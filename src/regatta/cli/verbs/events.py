@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from regatta.cli.job_names import complete_names, not_here, uid_option
+from regatta.cli.job_names import as_jobs_are_called, complete_names, not_here, uid_option
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.ansi import Painted
@@ -20,7 +20,13 @@ HEADERS = ("AGE", "TYPE", "REASON", "JOB", "MESSAGE")
 
 
 @verb("events")
-@click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_names)
+@click.argument(
+    "name",
+    metavar="[NAME]",
+    required=False,
+    shell_complete=complete_names,
+    callback=as_jobs_are_called,
+)
 @uid_option()
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
 @click.option("-f", "--follow", is_flag=True, help="Go on and print new events.")

@@ -6,7 +6,7 @@ import click
 
 from regatta.api.errors import JobNotFound
 from regatta.api.job import Job
-from regatta.cli.job_names import complete_names, not_here
+from regatta.cli.job_names import as_jobs_are_called, complete_names, not_here
 from regatta.cli.other_words import KINDS
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -21,7 +21,13 @@ ENDED_SHOWN = 100
 
 
 @verb("get")
-@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@click.argument(
+    "names",
+    metavar="[NAME]...",
+    nargs=-1,
+    shell_complete=complete_names,
+    callback=as_jobs_are_called,
+)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
 @click.option("--all", "older", is_flag=True, help="Also jobs that ended long ago.")
 @click.option("-w", "--watch", is_flag=True, help="Go on and print each change.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from regatta.cli.job_names import complete_names
+from regatta.cli.job_names import as_jobs_are_called, complete_names
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show import run_rows
@@ -16,7 +16,13 @@ SHOWN = 100
 
 
 @verb("history")
-@click.argument("name", metavar="[NAME]", required=False, shell_complete=complete_names)
+@click.argument(
+    "name",
+    metavar="[NAME]",
+    required=False,
+    shell_complete=complete_names,
+    callback=as_jobs_are_called,
+)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Runs of every namespace.")
 @click.option(
     "--limit",

@@ -8,7 +8,7 @@ from datetime import timedelta
 import click
 
 from regatta.api.errors import JobNotFound
-from regatta.cli.job_names import job_argument, meant, uid_option
+from regatta.cli.job_names import job_argument, meant, role_meant, uid_option
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -64,6 +64,7 @@ def command(
         raise click.UsageError(f"--attempt shows one try as it was; leave out {other}, or it")
     run = meant(settings, name, uid, "logs")
     name, uid = (run.name, run.uid) if run else (str(name), "")
+    role = role_meant(settings, name, role, uid)
     if role is not None or index is not None:
         _check(settings, name, uid, role, index)
     query = LogQuery(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from regatta.cli.job_names import job_argument
+from regatta.cli.job_names import job_argument, role_meant
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 
@@ -21,6 +21,7 @@ def command(settings: Settings, name: str, replicas: int, role: str) -> Exit:
 
     Replicas whose environment changes are restarted; training goes on from its checkpoint.
     """
+    role = role_meant(settings, name, role) or role
     settings.engine().scale(settings.namespace, name, role, replicas)
     print(f"job {name}: {role} is scaled to {replicas}")
     return Exit.OK

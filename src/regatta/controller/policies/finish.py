@@ -21,7 +21,8 @@ def finish(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     """Write the final phase; its children are dealt with in the same plan, by `retire`."""
     status = summarise(job, world, verdict, now)
     plan = retire(replace(job, status=status), world, now)
-    return replace(plan, status=status, events=(_event(status.phase, verdict),))
+    event = _event(status.phase, verdict, tasks=bool(job.spec.tasks))
+    return replace(plan, status=status, events=(event,))
 
 
 def abort(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
@@ -76,8 +77,9 @@ def _services(world: World) -> tuple[ChildRef, ...]:
     )
 
 
-def _event(phase: Phase | None, verdict: Verdict) -> Event:
+def _event(phase: Phase | None, verdict: Verdict, *, tasks: bool) -> Event:
     if phase is Phase.FAILED:
         return Event(type="Warning", reason=verdict.reason, message=verdict.message)
-    message = verdict.message or "all trainers succeeded"
+    reached = "the tasks have reached their goal" if tasks else "all trainers succeeded"
+    message = verdict.message or reached
     return Event(type="Normal", reason=verdict.reason, message=message)

@@ -6,6 +6,7 @@ Everything here happens before anything is written, and a dry run stops right af
 from __future__ import annotations
 
 import copy
+import math
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -153,7 +154,13 @@ def why_it_never_fits(job: Job, machine: Machine) -> str:
     if short is None:
         return ""
     hint = "Ask for less, or for fewer replicas."
-    if need.gpus > machine.capacity.gpus:
+    without = msgspec.structs.replace(need, gpus=0)
+    if need.millicores > machine.capacity.millicores:
+        hint = (
+            "Ask for less, or for fewer replicas; or let the machine count more than it has: "
+            f"`REGATTA_CPUS={math.ceil(need.millicores / 1000)} regatta server restart`."
+        )
+    elif never_fits(machine.capacity, without) is None:
         hint = "Ask for fewer GPUs, or try it out without any with `--no-gpu`."
     elif need.pods > machine.capacity.pods:
         hint = (

@@ -1,0 +1,54 @@
+"""JSON as people write it means what they meant, and is told of where it stops being JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from regatta.api.errors import InvalidJob
+from regatta.api.source.yaml import read_documents
+
+LOOSE: dict[str, tuple[str, Any]] = {
+    "plain": ('{"a": [1, "b"]}', {"a": [1, "b"]}),
+    "comments to the line's end": ('{"a": 1, // one\n"b": 2} // two', {"a": 1, "b": 2}),
+    "comments in stars": ('{/* x\n*/"a": /* y */ 1}', {"a": 1}),
+    "a comma too many": ('{"a": [1, 2,], }', {"a": [1, 2]}),
+    "both together": ('{"a": [1, // one\n], // end\n}', {"a": [1]}),
+    "no comment in a text": ('{"a": "http://x /* y */ ,]",}', {"a": "http://x /* y */ ,]"}),
+    "a line that breaks in a text": ('{"a": "one\n  two"}', {"a": "one\n  two"}),
+    "tabs": ('{\n\t"a":\t1}', {"a": 1}),
+    "quotes in a text": ('{"a": "\\"//\\"", // x\n"b": 1}', {"a": '"//"', "b": 1}),
+    "YAML in braces": ("{a: 1, b: [x]}", {"a": 1, "b": ["x"]}),
+}
+
+
+@pytest.mark.parametrize(("text", "value"), LOOSE.values(), ids=LOOSE)
+def test_loose_json_is_read(text: str, value: Any) -> None:
+    (document,) = read_documents(text)
+    assert document.value == value
+
+
+WRONG = {
+    "a missing comma": ('{\n"a": 1\n"b": 2}', 3, "a comma is missing before this"),
+    "a missing colon": ('{\n"a" 1}', 2, "a colon is missing"),
+    "a name without quotes": ('{\n"a": 1,\n b: "x" y}', 3, "a name in double quotes"),
+    "a text without an end": ('{\n"a": "x\n}', 2, "a text begins here and never ends"),
+    "a bracket too many": ('{"a": 1}\n}', 2, "once too often"),
+    "the wrong bracket": ('{"a": [1,\n2}', 2, "a comma is missing"),
+    "after a comment": ('{ // x\n/* y\n*/ "a": 1\n"b": 2}', 4, "a comma is missing"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "said"), WRONG.values(), ids=WRONG)
+def test_what_is_no_json_is_told_where_it_stops_being_one(text: str, line: int, said: str) -> None:
+    with pytest.raises(InvalidJob) as caught:
+        read_documents(text)
+    (problem,) = caught.value.problems
+    assert problem.line == line, problem
+    assert said in problem.message
+
+
+def test_a_name_that_stands_twice_is_told_with_both_lines() -> None:
+    with pytest.raises(InvalidJob, match="line 3"):
+        read_documents('{\n"a": 1,\n"a": 2}')
