@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+Severity = Literal["error", "warning"]
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -13,7 +15,7 @@ class Problem:
     path: str
     #: What was found and what is right, one sentence.
     message: str
-    severity: Literal["error", "warning"] = "error"
+    severity: Severity = "error"
     #: The line of the file, from 1, where the text is known.
     line: int | None = None
 

@@ -109,9 +109,6 @@ WRONG = {
     "prerequisites[0].auth.registryuri": v2(image={"auth": {"registryuri": "<%$secrets.x%>"}}),
     "prerequisites[0].failurePolicy": v2(image={"failurePolicy": "fail"}),
     "taskRoles.main.output": v2(role={"output": "image"}),
-    "taskRoles.main.completion.minFailedInstances": v2(
-        role={"completion": {"minFailedInstances": 2}}
-    ),
     "taskRoles.main.resourcePerInstance.cpu": v2(
         role={"resourcePerInstance": {"memoryMB": 1, "gpu": 0}}
     ),
@@ -191,3 +188,12 @@ def test_a_job_that_retries_nothing_says_nothing_of_it() -> None:
 def test_one_task_alone_needs_no_name_for_others() -> None:
     config = v2(role={"taskRetryCount": 2}, extras={"gangAllocation": False})
     assert "intranet" not in converted(config).document["spec"]
+
+
+def test_a_number_of_ends_that_cannot_come_is_no_rule_and_a_warning() -> None:
+    many = {"minFailedInstances": 2, "minSucceededInstances": 3}
+    made = converted(v2("true", role={"completion": many}))
+    assert made.document["spec"]["tasks"][0]["completion"] == {"minFailed": None}
+    assert [problem.path for problem in made.warnings] == [
+        f"taskRoles.main.completion.{field}" for field in many
+    ]

@@ -68,9 +68,11 @@ def _role(name: str, role: TaskRoleDraft, draft: ConfigDraft) -> WantedRole:
     assert asked is not None
     completion: dict[str, int | None] = {}
     if role.completion and "min_failed_instances" in role.completion.model_fields_set:
-        completion["minFailed"] = role.completion.min_failed_instances
-    if role.completion and role.completion.min_succeeded_instances is not None:
-        completion["minSucceeded"] = role.completion.min_succeeded_instances
+        completion["minFailed"] = _possible(role.completion.min_failed_instances, role.tasks)
+    wanted = role.completion.min_succeeded_instances if role.completion else None
+    least = _possible(wanted, role.tasks)
+    if least is not None:
+        completion["minSucceeded"] = least
     filled = secret_values.fill(pieces_of(name, draft), values_of(role, draft))
     return WantedRole(
         name=name,
@@ -90,6 +92,11 @@ def _role(name: str, role: TaskRoleDraft, draft: ConfigDraft) -> WantedRole:
         pulls_with_secret=secret_values.registry(image.auth, {}) is not None,
         marks=_marks(path, asked.ports or {}, _place(image, draft)),
     )
+
+
+def _possible(count: int | None, tasks: int) -> int | None:
+    """A number of ends that can never come is none."""
+    return count if count is not None and count <= tasks else None
 
 
 def _marks(path: str, ports: dict[str, int | None], image: str) -> dict[str, str]:

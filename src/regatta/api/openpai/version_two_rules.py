@@ -189,7 +189,8 @@ def _check_role(path: str, role: TaskRoleDraft, draft: ConfigDraft) -> Iterator[
             ("minFailedInstances", completion.min_failed_instances),
             ("minSucceededInstances", completion.min_succeeded_instances),
         ):
-            yield from check_minimum(f"{path}.completion.{field}", count, "instances", role.tasks)
+            at = f"{path}.completion.{field}"
+            yield from check_minimum(at, count, "instances", role.tasks, "warning")
 
 
 def _check_resources(path: str, role: TaskRoleDraft) -> Iterator[Problem]:
