@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from regatta.api.load import validate_document
 from regatta.api.openpai.conversion import Converted, convert
 from regatta.api.openpai.shown_as_v2 import as_v2
 from regatta.api.problems import Problem
-from tests.api.openpai.configs import PLACE
+from tests.api.openpai.configs import PLACE, v2
 from tests.api.openpai.test_conversion_files import GOOD, read
 
 CONFIGS = [read(path) for path in GOOD]
@@ -90,3 +91,45 @@ def outcome(config: dict[str, Any]) -> tuple[Converted | None, Sequence[Problem]
     except InvalidJob as invalid:
         return made, invalid.problems
     return made, ()
+
+
+def test_a_short_text_that_refers_to_a_long_one_often_is_refused_before_it_is_made() -> None:
+    command = "echo " + "<% $parameters.p %>" * 1000
+    config = v2(*([command] * 1000), parameters={"p": "x" * 100_000})
+    with pytest.raises(InvalidConfig) as caught:
+        convert(config, PLACE)
+    assert [problem.path for problem in caught.value.problems] == ["taskRoles.main.commands"]
+
+
+STRANGE: dict[str, dict[str, Any]] = {
+    "who one is to no registry": v2(
+        prerequisites=[
+            {"type": "script", "name": "s", "uri": "u", "auth": {"username": "<% $secrets.no %>"}},
+        ]
+    ),
+    "a place in a list that no list has": v2(
+        f"echo <% $parameters.l[{'9' * 5000}] %>", parameters={"l": [1]}
+    ),
+}
+
+
+@pytest.mark.parametrize("config", STRANGE.values(), ids=STRANGE)
+def test_what_is_odd_is_no_mistake_of_ours(config: dict[str, Any]) -> None:
+    assert convert(config, PLACE).document
+
+
+def test_a_chain_of_prerequisites_is_as_long_as_it_is() -> None:
+    chain = [
+        {"type": "data", "name": f"p{i}", "uri": ["u"], "require": [f"p{i + 1}"]}
+        for i in range(2000)
+    ]
+    last = {"type": "data", "name": "p2000", "uri": ["u"]}
+    config = v2(prerequisites=[*chain, last], role={"prerequisites": ["p0"]})
+    convert(config, PLACE)
+
+
+def test_credentials_of_the_wrong_shape_are_not_shown() -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        convert(v2(image={"auth": "bob:planted"}), PLACE)
+    assert "planted" not in str(caught.value)
+    assert "found text; write a map" in str(caught.value)

@@ -85,15 +85,19 @@ def test_a_new_job_of_the_name_has_its_own(engine: Blocking, jobs: Jobs, name: s
     assert is_owned(found, job)
 
 
-def test_somebody_elses_secret_is_left_alone(engine: Blocking, jobs: Jobs, name: str) -> None:
+@pytest.mark.parametrize("which", ["secrets", "registry"])
+def test_somebody_elses_secret_is_left_alone_and_none_of_ours_is_left(
+    which: str, engine: Blocking, jobs: Jobs, name: str
+) -> None:
     path = f"/api/v1/namespaces/{jobs.namespace}/secrets"
-    theirs = {"metadata": {"name": f"{name}-secrets"}, "stringData": {"theirs": "kept"}}
+    theirs = {"metadata": {"name": f"{name}-{which}"}, "stringData": {"theirs": "kept"}}
     jobs.plane.api.create(path, {"apiVersion": "v1", "kind": "Secret", **theirs})
 
     with pytest.raises(ClusterRefused, match="somebody else's"):
         engine.submit(submission(name))
 
-    assert base64.b64decode(secrets(jobs)[f"{name}-secrets"]["data"]["theirs"]) == b"kept"
+    (left,) = secrets(jobs).values()
+    assert base64.b64decode(left["data"]["theirs"]) == b"kept"
     with pytest.raises(Refused):
         jobs.get(name)
 

@@ -97,21 +97,24 @@ def _needed(role: TaskRoleDraft, draft: ConfigDraft) -> list[tuple[str, Prerequi
     """The prerequisites that a role names, each after those that it requires itself."""
     found: dict[str, PrerequisiteDraft] = {}
     visited: set[int] = set()
-
-    def visit(name: str | None, kind: str | None = None) -> None:
-        item = draft.prerequisite(name, kind)
-        if item is None or id(item) in visited:
-            return
-        visited.add(id(item))
-        for other in item.require or ():
-            visit(other)
-        places = draft.prerequisites or ()
-        found[f"prerequisites[{next(i for i, p in enumerate(places) if p is item)}]"] = item
-
-    for name in role.prerequisites or ():
-        visit(name)
-    for kind in ("data", "script", "output"):
-        visit(getattr(role, kind), kind)
+    places = {id(item): f"prerequisites[{i}]" for i, item in enumerate(draft.prerequisites or ())}
+    kinds = ("data", "script", "output")
+    wanted = [draft.prerequisite(name) for name in role.prerequisites or ()]
+    wanted += [draft.prerequisite(getattr(role, kind), kind) for kind in kinds]
+    # Not by recursion: a chain may be as long as a file. Each waits for what it requires.
+    waiting = [(item, False) for item in reversed(wanted)]
+    while waiting:
+        item, is_due = waiting.pop()
+        if item is None:
+            continue
+        if is_due:
+            found[places[id(item)]] = item
+        elif id(item) not in visited:
+            visited.add(id(item))
+            waiting.append((item, True))
+            waiting += [
+                (draft.prerequisite(other), False) for other in reversed(item.require or ())
+            ]
     return [(place, item) for place, item in found.items() if item.plugin == CMD]
 
 

@@ -104,7 +104,8 @@ def _problem(model: type[BaseModel], document: object, found: ErrorDetails, at: 
     if kind == NO_TEXT:
         return Problem(path, about_text(value, path, None))
     wanted = "a list" if kind == "list_type" else "a map"
-    return Problem(path, f"found {shown(value)}; write {wanted}")
+    said = kind_of(value) if loc[-1] == "auth" else shown(value)  # which may be all of it
+    return Problem(path, f"found {said}; write {wanted}")
 
 
 def about_unknown(key: str, known: Sequence[str]) -> str:

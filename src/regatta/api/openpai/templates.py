@@ -17,7 +17,7 @@ SECRETS = "secrets"
 ROOTS = ("parameters", "script", "output", "data", SECRETS)
 #: Whatever wants to be one.
 _ANY = re.compile(r"<%\s*\$(\w+)[^%]*%>")
-_TAG = re.compile(rf"<%\s*\$({'|'.join(ROOTS)})((?:\.[\w-]+|\[[0-9]+\])+)\s*%>")
+_TAG = re.compile(rf"<%\s*\$({'|'.join(ROOTS)})((?:\.[\w-]+|\[[0-9]{{1,9}}\])+)\s*%>")
 _STEP = re.compile(r"[\w-]+")
 
 

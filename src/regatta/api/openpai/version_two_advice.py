@@ -42,7 +42,8 @@ def advise(draft: ConfigDraft) -> Iterator[Problem]:
     yield from _about_references(draft)
     texts = [piece.text for name in draft.roles() for piece in pieces_of(name, draft)]
     for item in draft.prerequisites or ():
-        texts += [item.auth.username or "", item.auth.password or ""] if item and item.auth else []
+        if item and item.auth and item.type == "dockerimage":
+            texts += [item.auth.username or "", item.auth.password or ""]
     yield from about_numbers(used_in(texts), draft.secrets or {})
 
 

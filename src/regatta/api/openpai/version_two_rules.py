@@ -19,6 +19,7 @@ from regatta.api.openpai.reading import (
     check_ports,
     check_size,
 )
+from regatta.api.openpai.templates import rendered
 from regatta.api.openpai.version_two_fields import (
     ConfigDraft,
     DeploymentDraft,
@@ -28,6 +29,7 @@ from regatta.api.openpai.version_two_fields import (
 )
 from regatta.api.problems import Problem
 from regatta.api.secrets import MASK
+from regatta.api.source.limits import MAX_STRING
 from regatta.api.source.paths import join
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+", re.ASCII)
@@ -286,6 +288,23 @@ def _check_secrets(draft: ConfigDraft) -> Iterator[Problem]:
                     yield problem
 
 
+def _check_lengths(draft: ConfigDraft) -> Iterator[Problem]:
+    """Before anything of that length is made: a short text may refer to a long one often."""
+    for name, role in draft.roles().items():
+        size, values = 0, values_of(role, draft)
+        for piece in pieces_of(name, draft):
+            for part in rendered(piece.text, values):
+                size += len(part if isinstance(part, str) else part.written)
+                if size >= MAX_STRING:
+                    break
+        if size >= MAX_STRING:
+            yield Problem(
+                join("taskRoles", name) + ".commands",
+                f"with what its references stand for it has more than the {MAX_STRING:,} "
+                "characters that Linux gives a program as one word; keep it in a file",
+            )
+
+
 def pieces_of(name: str, draft: ConfigDraft) -> list[plugins.Piece]:
     """All that a role runs, in order, each command with its place."""
     role = draft.roles()[name]
@@ -321,4 +340,5 @@ _RULES: tuple[Callable[[ConfigDraft], Iterator[Problem]], ...] = (
     _check_deployments,
     plugins.check,
     _check_secrets,
+    _check_lengths,
 )

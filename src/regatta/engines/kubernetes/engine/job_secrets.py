@@ -27,17 +27,19 @@ UNDER_WAY = timedelta(seconds=60)
 _OURS = {"app.kubernetes.io/managed-by": "regatta"}
 
 
-async def put_secrets(client: KubeClient, loaded: Loaded) -> None:
-    """Raises ClusterRefused where somebody else has one of their names."""
+async def put_secrets(client: KubeClient, loaded: Loaded, made: list[str]) -> None:
+    """`made` gets the uid of each. Raises ClusterRefused where somebody else has one of their
+    names."""
     for secret in loaded.secrets:
         document = _document(loaded, secret, secret.data)
         try:
-            await client.create(SECRETS, document, namespace=loaded.job.namespace)
+            answer = await client.create(SECRETS, document, namespace=loaded.job.namespace)
         except ApiError as refused:
             if not refused.already_exists:
                 raise
             await _remove_former(client, loaded, secret)
-            await client.create(SECRETS, document, namespace=loaded.job.namespace)
+            answer = await client.create(SECRETS, document, namespace=loaded.job.namespace)
+        made.append(answer.json()["metadata"]["uid"])
 
 
 async def hand_over(client: KubeClient, job: Job, loaded: Loaded) -> None:
@@ -49,11 +51,12 @@ async def hand_over(client: KubeClient, job: Job, loaded: Loaded) -> None:
         )
 
 
-async def take_back(client: KubeClient, loaded: Loaded) -> None:
-    """Of a job that does not come to be. What cannot be removed goes with the next of its name."""
-    for secret in loaded.secrets:
+async def take_back(client: KubeClient, loaded: Loaded, made: list[str]) -> None:
+    """Of a job that does not come to be, those that were made for it. What cannot be removed goes
+    with the next of its name."""
+    for secret, uid in zip(loaded.secrets, made, strict=False):
         with suppress(KubeError):
-            await client.delete(SECRETS, secret.name, namespace=loaded.job.namespace)
+            await client.delete(SECRETS, secret.name, namespace=loaded.job.namespace, uid=uid)
 
 
 def shown(loaded: Loaded) -> list[dict[str, Any]]:
@@ -100,7 +103,7 @@ async def _refuse_what_is_needed(
             )
     theirs = (found.get("annotations") or {}).get(SUBMISSION, "")
     age = datetime.now(UTC) - datetime.fromisoformat(found["creationTimestamp"])
-    if not owners and theirs != key and age < UNDER_WAY:
+    if not owners and (not key or theirs != key) and age < UNDER_WAY:
         raise NotPossible(
             f"another submit of a job {job.name} is under way; look for it with `regatta get`, or "
             "try again in a minute"

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Any
 
-from regatta.api.errors import ClusterRefused, NotPossible
+from regatta.api.errors import ClusterRefused, NotPossible, RegattaError
 from regatta.api.job import Job
 from regatta.api.load import Loaded
 from regatta.api.problems import Problem
@@ -68,13 +68,15 @@ async def submit(client: KubeClient, submission: Submission, loaded: Loaded) -> 
             await _make_room(client, submission, loaded, old)
         for beside in loaded.beside:
             await _apply(client, beside)
-        await put_secrets(client, loaded)
+        made: list[str] = []
         try:
+            await put_secrets(client, loaded, made)
             job, warnings = await _create(client, submission, _remembering(loaded, old))
-        except ApiError as taken:
-            await take_back(client, loaded)
+        except (ApiError, RegattaError) as refused:
+            await take_back(client, loaded, made)
             # Somebody else's took the place that was made: it gives way too, if that was asked for.
-            if not (taken.already_exists and submission.replace and tries_left):
+            taken = isinstance(refused, ApiError) and refused.already_exists
+            if not (taken and submission.replace and tries_left):
                 raise
             continue
         await hand_over(client, job, loaded)
