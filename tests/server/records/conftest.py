@@ -27,8 +27,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
     """This worker's own. Leave it running: a test that stops one makes its own."""
-    if why := why_no_postgresql():
-        pytest.skip(why)
     server = PostgreSQL()
     try:
         yield server.start()

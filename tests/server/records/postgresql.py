@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+import pytest
 
 from tests.kubernetes.controlplane.machine import apt_install
 
@@ -57,8 +58,10 @@ class PostgreSQL:
     """Runs between `start` and `stop`, any number of times; `remove` ends it for good."""
 
     def __init__(self) -> None:
+        if why := why_no_postgresql():
+            pytest.skip(why)  # told in the summary, with how many tests it was
         programs = _programs()
-        assert programs is not None, why_no_postgresql()
+        assert programs is not None, "PostgreSQL was to be installed before any test ran"
         self._programs = programs
         # Not in a folder of pytest's, which only its owner may enter.
         self.folder = Path(tempfile.mkdtemp(prefix="regatta-postgresql-"))

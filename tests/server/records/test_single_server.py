@@ -17,7 +17,7 @@ from regatta.api.errors import RecordsAway, RecordsInUse
 from regatta.server.records.database_url import read_url
 from regatta.server.records.single_server import SingleServer
 from regatta.server.records.team_database import Database
-from tests.server.records.postgresql import PostgreSQL, why_no_postgresql
+from tests.server.records.postgresql import PostgreSQL
 
 
 @pytest.fixture
@@ -136,8 +136,6 @@ def test_a_connection_of_ours_that_postgresql_takes_for_alive_is_no_other_server
 
 
 def test_while_postgresql_is_away_the_server_stays_and_has_its_lock_again_afterwards() -> None:
-    if why := why_no_postgresql():
-        pytest.skip(why)
     own = PostgreSQL().start()
     try:
         address = read_url(own.new_database())

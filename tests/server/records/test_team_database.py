@@ -17,7 +17,7 @@ from regatta.api.errors import BadSetting, BrokenDatabase, RecordsAway
 from regatta.server.records import team_database
 from regatta.server.records.job_tables import gaps, tags
 from regatta.server.records.team_database import Database
-from tests.server.records.postgresql import PASSWORD, PostgreSQL, why_no_postgresql
+from tests.server.records.postgresql import PASSWORD, PostgreSQL
 
 
 def _add(connection: Connection, number: int) -> None:
@@ -169,8 +169,6 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 @pytest.fixture
 def own() -> Iterator[PostgreSQL]:
     """One that may be stopped."""
-    if why := why_no_postgresql():
-        pytest.skip(why)
     server = PostgreSQL().start()
     yield server
     server.remove()

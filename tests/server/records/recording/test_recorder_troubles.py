@@ -18,7 +18,7 @@ from regatta.server.records.job_rows import events_of
 from regatta.server.records.job_tables import gaps, jobs
 from regatta.server.records.recording import recorder
 from regatta.server.records.team_database import Database
-from tests.server.records.postgresql import PostgreSQL, why_no_postgresql
+from tests.server.records.postgresql import PostgreSQL
 from tests.server.records.recording.scripted import BEGAN, Scripted, a_job, a_pod, an_event
 from tests.server.records.recording.stories import Records, eventually, recording
 
@@ -117,8 +117,6 @@ def test_an_engine_whose_replicas_cannot_be_asked_for_is_asked_again(database: D
 
 
 def test_a_database_that_is_away_is_waited_for_and_nothing_told_meanwhile_is_lost() -> None:
-    if why := why_no_postgresql():
-        pytest.skip(why)
     server = PostgreSQL().start()
     database = Database(server.new_database())
 
