@@ -57,6 +57,16 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     default_fs_uri: str = ""
 
 
+class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An account of this machine, as which everything of a submission runs."""
+
+    uid: int
+    gid: int
+    #: For $USER and $HOME.
+    name: str
+    home: str
+
+
 class Shell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Where a submission was said: the machine of its author, which only an engine of that same
     machine can make use of. Others refuse it (`ShellRefused`)."""
@@ -75,6 +85,10 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     no_gpu: bool = False
     #: Skip the checks that need the training environment.
     no_preflight: bool = False
+    #: What only a server says that takes other people's jobs: as whom it runs (None: as the engine
+    #: itself does), and the folders of this machine that it may use (None: any).
+    run_as: RunAs | None = None
+    folders: tuple[str, ...] | None = None
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
