@@ -13,7 +13,7 @@ from regatta.api.checks import advice, rules, schema, template_rules, template_s
 from regatta.api.checks.suggestions import shown
 from regatta.api.errors import InvalidConfig, InvalidJob
 from regatta.api.job import Job
-from regatta.api.openpai.conversion import convert, is_openpai, renamed, secrets_of
+from regatta.api.openpai.conversion import Converted, convert, is_openpai, renamed, secrets_of
 from regatta.api.openpai.wanted import Setting
 from regatta.api.problems import Problem
 from regatta.api.secrets import JobSecret
@@ -45,6 +45,8 @@ class Loaded:
     wrong: tuple[Problem, ...] = ()
     #: What the file brings for the job's processes alone; no part of the job or its document.
     secrets: tuple[JobSecret, ...] = ()
+    #: What it was as one of OpenPAI's configs, where it was one.
+    config: Converted | None = None
     #: Where its values stand in the file, by path.
     marks: dict[str, Mark] = field(default_factory=dict)
     #: What was found at a place of the job, at the one of the file that it comes from.
@@ -153,6 +155,7 @@ class _Config:
             warnings=(*self._warnings, *map(told, loaded.warnings)),
             wrong=tuple(map(told, loaded.wrong)),
             secrets=secrets_of(self._converted),
+            config=self._converted,
             told=told,
         )
 

@@ -85,8 +85,8 @@ class Chosen(NamedTuple):
         without this machine's server and without a cluster."""
         if self.engine == KUBERNETES:
             from regatta.api.defaults import NAMESPACE
-            from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
             from regatta.engines.kubernetes.engine.submit import read
+            from regatta.engines.shell_refusal import refuse_shell
 
             refuse_shell(shell)
             loaded = read(submission, self.namespace or NAMESPACE)

@@ -15,6 +15,7 @@ from regatta.engines.base import Engine
 from regatta.server import responses, schemas
 from regatta.server.auth import Doorkeeper
 from regatta.server.body_limit import BodyLimit
+from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
@@ -55,9 +56,10 @@ def make_app(
     async def health() -> Response:
         return responses.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
 
-    app.include_router(job_routes(engine), prefix=API)
-    app.include_router(stream_routes(engine, leaving), prefix=API)
-    app.include_router(server_routes(engine, describe, leave), prefix=API)
+    serve_engine(app, lambda _: engine)
+    app.include_router(job_routes(), prefix=API)
+    app.include_router(stream_routes(leaving), prefix=API)
+    app.include_router(server_routes(describe, leave), prefix=API)
     responses.install(app)
     schemas.install(app)
     app.add_middleware(BodyLimit)

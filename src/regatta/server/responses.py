@@ -82,14 +82,14 @@ def _http_error(request: Request, error: Exception) -> Response:
         message = f"there is no {request.url.path} here; the API is under /regatta/v1"
         return refusal(404, "NoSuchPath", message)
     if error.status_code == 405:
-        allowed = ", ".join(_methods(request))
+        allowed = ", ".join(methods_of(request))
         message = f"{request.method} means nothing at {request.url.path}; there is {allowed}"
         return answer(Refusal("NoSuchMethod", message), 405, {"Allow": allowed})
     code = "TooLarge" if error.status_code == 413 else "BadRequest"
     return refusal(error.status_code, code, str(error.detail))
 
 
-def _methods(request: Request) -> list[str]:
+def methods_of(request: Request) -> list[str]:
     """What may be asked of this path: Starlette tells those of one route, and it has several."""
     asked = [{**request.scope, "method": method} for method in METHODS]
     routes = request.app.router.routes

@@ -140,7 +140,10 @@ def _ordering(
 
 
 def _conditions(wanted: JobFilter) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [jobs.c.deleted_at.is_(None)]
+    conditions: list[ColumnElement[bool]] = [
+        jobs.c.deleted_at.is_(None),
+        jobs.c.superseded_by.is_(None),
+    ]
     words = {
         jobs.c.username: wanted.usernames,
         jobs.c.virtual_cluster: wanted.virtual_clusters,

@@ -111,7 +111,8 @@ _EVENT = [events.c[name] for name in EventRow.__struct_fields__]
 
 def job_of(connection: Connection, username: str, name: str) -> JobRow:
     """The job that has the name now. Raises NoRecord."""
-    found = _one(connection, jobs.c.username == username, jobs.c.name == name)
+    named = (jobs.c.username == username, jobs.c.name == name)
+    found = _one(connection, *named, jobs.c.superseded_by.is_(None))
     if found is None:
         raise NoRecord(
             f"user {username!r} has no job named {name!r} on record; list the user's jobs to see "
@@ -130,6 +131,22 @@ def job_by_id(connection: Connection, job_id: str) -> JobRow:
 
 def job_by_engine_uid(connection: Connection, uid: str) -> JobRow | None:
     return _one(connection, jobs.c.engine_uid == uid)
+
+
+def job_at(connection: Connection, engine: str, namespace: str, name: str) -> JobRow | None:
+    """The last one that the engine had in this place, by the engine's own name for it."""
+    place = (jobs.c.namespace == namespace, jobs.c.engine_name == name)
+    return _one(connection, jobs.c.engine == engine, *place)
+
+
+def owners_of(connection: Connection, engine: str, uids: Iterable[str]) -> dict[str, str]:
+    """By the engine's uid, of those on record. Nobody's is empty."""
+    asked, found = list(uids), {}
+    for start in range(0, len(asked), AT_ONCE):
+        some = jobs.c.engine_uid.in_(asked[start : start + AT_ONCE])
+        query = select(jobs.c.engine_uid, jobs.c.username).where(jobs.c.engine == engine, some)
+        found.update(dict(connection.execute(query.where(jobs.c.deleted_at.is_(None))).all()))
+    return found
 
 
 def _one(connection: Connection, *which: ColumnElement[bool]) -> JobRow | None:

@@ -91,6 +91,8 @@ jobs = Table(
     Column("gone_at", Millis),
     #: When a person removed the record: the name is free, and the row goes when the job has gone.
     Column("deleted_at", Millis),
+    #: The job that has its name now.
+    Column("superseded_by", Words),
     #: What was last written of the job, and whether that was all there will be.
     _text("fingerprint"),
     Column("settled", Boolean, nullable=False, server_default=false()),
@@ -100,8 +102,9 @@ jobs = Table(
     CheckConstraint("execution_type IN ('START', 'STOP')", name="execution_type"),
 )
 
-#: A name is its owner's until the record is deleted. What nobody owns may share one.
-_NAMED = text("deleted_at IS NULL AND username <> ''")
+#: A name is its owner's until the record is deleted, or the owner's next job takes it. What nobody
+#: owns may share one.
+_NAMED = text("deleted_at IS NULL AND superseded_by IS NULL AND username <> ''")
 Index(
     "uq_jobs_username_name",
     jobs.c.username,

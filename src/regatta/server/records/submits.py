@@ -63,11 +63,17 @@ class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
     submitted_at: int
 
 
-def begin_submit(connection: Connection, job: NewJob) -> None:
-    """Raises NameTaken."""
+def begin_submit(connection: Connection, job: NewJob, supersedes: str | None = None) -> None:
+    """`supersedes`: the record that gives its name up. One that has begun already is left as it is:
+    it was sent twice. Raises NameTaken."""
     row = msgspec.structs.asdict(job)
     kept, tagged = row.pop("documents"), row.pop("tags")
     row["search"] = searched(job.username, job.name, job.virtual_cluster)
+    if connection.scalar(select(jobs.c.id).where(jobs.c.id == job.id)) is not None:
+        return
+    if supersedes is not None:
+        former = update(jobs).where(jobs.c.id == supersedes, jobs.c.superseded_by.is_(None))
+        connection.execute(former.values(superseded_by=job.id))
     if _is_taken(connection, job):
         raise _taken(job)
     try:
@@ -106,9 +112,15 @@ def finish_submit(connection: Connection, job_id: str, accepted: Job | RunView) 
 
 
 def abandon_submit(connection: Connection, job_id: str) -> bool:
-    """The engine does not have it: the row is gone, and the name is free. False: it has it."""
+    """The engine does not have it: the row is gone, and the name is whose it was before. False: it
+    has it."""
     gone = delete(jobs).where(jobs.c.id == job_id, jobs.c.submit_state == ACCEPTING)
-    return connection.execute(gone).rowcount > 0
+    if not connection.execute(gone).rowcount:
+        return False
+    connection.execute(
+        update(jobs).where(jobs.c.superseded_by == job_id).values(superseded_by=None)
+    )
+    return True
 
 
 def unfinished(connection: Connection) -> builtins.list[Unfinished]:
@@ -144,7 +156,8 @@ def _may_be(connection: Connection, submit: Unfinished, found: RunView) -> bool:
 
 def _is_taken(connection: Connection, job: NewJob) -> bool:
     query = select(jobs.c.id).where(jobs.c.username == job.username, jobs.c.name == job.name)
-    taken = connection.scalar(query.where(jobs.c.deleted_at.is_(None)).limit(1))
+    living = (jobs.c.deleted_at.is_(None), jobs.c.superseded_by.is_(None))
+    taken = connection.scalar(query.where(*living).limit(1))
     return job.username != "" and taken is not None
 
 

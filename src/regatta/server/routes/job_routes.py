@@ -9,10 +9,11 @@ from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from regatta.api.job import Job, document
-from regatta.engines.base import Accepted, Engine, Preview
+from regatta.engines.base import Accepted, Preview
 from regatta.engines.inventory import PodView, Removal, RunView
 from regatta.server.responses import answer, answer_job, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
+from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.schemas import NOTHING, answers, items_of, of
 
 JOBS = "/namespaces/{namespace}/jobs"
@@ -24,17 +25,20 @@ Number = Annotated[int | None, Query(ge=0, le=MOST)]
 ONE = answers({200: of(Job)})
 
 
-def job_routes(engine: Engine) -> APIRouter:
+def job_routes() -> APIRouter:
     routes = APIRouter(tags=["jobs"])
 
     @routes.get("/jobs", responses=answers({200: items_of(Job)}))
-    async def list_jobs(namespace: str | None = None, finished: Number = None) -> Response:
+    async def list_jobs(
+        engine: AskedEngine, namespace: str | None = None, finished: Number = None
+    ) -> Response:
         """In order of submission. `finished`: of those that have ended only so many, the ones that
         ended last."""
         return items(await engine.list(namespace, finished=finished))
 
     @routes.get("/runs", responses=answers({200: items_of(RunView)}))
     async def runs(
+        engine: AskedEngine,
         namespace: str | None = None,
         name: str | None = None,
         uid: str = "",
@@ -46,7 +50,9 @@ def job_routes(engine: Engine) -> APIRouter:
 
     @routes.post("/jobs", status_code=201, responses=answers({201: of(Accepted), 200: of(Preview)}))
     async def submit(
-        body: SubmissionBody, dryRun: Literal["true", "stored", "false"] = "false"
+        engine: AskedEngine,
+        body: SubmissionBody,
+        dryRun: Literal["true", "stored", "false"] = "false",
     ) -> Response:
         """With `dryRun` nothing is created: `true` shows all that would be, `stored` what would be
         stored, as whoever stores it says."""
@@ -61,41 +67,44 @@ def job_routes(engine: Engine) -> APIRouter:
         return answer({"job": document(preview.job), **shown})
 
     @routes.get(JOB, responses=ONE)
-    async def get(namespace: str, name: str, uid: str = "") -> Response:
+    async def get(engine: AskedEngine, namespace: str, name: str, uid: str = "") -> Response:
         """`uid`: that run of the job, whoever has its name now."""
         return answer_job(await engine.get(namespace, name, uid))
 
     @routes.delete(JOB, responses=answers({200: NOTHING}))
-    async def delete(namespace: str, name: str) -> Response:
+    async def delete(engine: AskedEngine, namespace: str, name: str) -> Response:
         await engine.delete(namespace, name)
         return answer({})
 
     @routes.delete(JOBS, responses=answers({200: of(Removal)}))
     async def delete_many(
-        namespace: str, live: bool = False, endedBefore: AwareDatetime | None = None
+        engine: AskedEngine,
+        namespace: str,
+        live: bool = False,
+        endedBefore: AwareDatetime | None = None,
     ) -> Response:
         """Finished jobs and every run that ended (`endedBefore`: before a time); with `live` every
         job. Some hundreds a request: send it again until `left` is 0."""
         return answer(await engine.delete_many(namespace, live=live, ended_before=endedBefore))
 
     @routes.post(JOB + "/stop", responses=ONE)
-    async def stop(namespace: str, name: str) -> Response:
+    async def stop(engine: AskedEngine, namespace: str, name: str) -> Response:
         return answer_job(await engine.stop(namespace, name))
 
     @routes.post(JOB + "/scale", responses=ONE)
-    async def scale(namespace: str, name: str, body: ScaleBody) -> Response:
+    async def scale(engine: AskedEngine, namespace: str, name: str, body: ScaleBody) -> Response:
         return answer_job(await engine.scale(namespace, name, body.role, body.replicas))
 
     @routes.post(JOB + "/suspend", responses=ONE)
-    async def suspend(namespace: str, name: str) -> Response:
+    async def suspend(engine: AskedEngine, namespace: str, name: str) -> Response:
         return answer_job(await engine.suspend(namespace, name))
 
     @routes.post(JOB + "/resume", responses=ONE)
-    async def resume(namespace: str, name: str) -> Response:
+    async def resume(engine: AskedEngine, namespace: str, name: str) -> Response:
         return answer_job(await engine.resume(namespace, name))
 
     @routes.get(JOB + "/pods", responses=answers({200: items_of(PodView)}))
-    async def pods(namespace: str, name: str, uid: str = "") -> Response:
+    async def pods(engine: AskedEngine, namespace: str, name: str, uid: str = "") -> Response:
         return items(await engine.pods(namespace, name, uid))
 
     return routes

@@ -10,28 +10,26 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from regatta.daemon.about import ServerInfo
-from regatta.engines.base import Engine
 from regatta.engines.inventory import Capacity, Storage
 from regatta.server.responses import answer
+from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.schemas import NOTHING, answers, of
 
 
-def server_routes(
-    engine: Engine, describe: Callable[[], dict[str, Any]], stop: Callable[[], None]
-) -> APIRouter:
+def server_routes(describe: Callable[[], dict[str, Any]], stop: Callable[[], None]) -> APIRouter:
     routes = APIRouter(tags=["server"])
 
     @routes.get("/capacity", responses=answers({200: of(Capacity)}))
-    async def capacity(namespace: str | None = None) -> Response:
+    async def capacity(engine: AskedEngine, namespace: str | None = None) -> Response:
         return answer(await engine.capacity(namespace))
 
     @routes.get("/storage", responses=answers({200: of(Storage)}))
-    async def storage() -> Response:
+    async def storage(engine: AskedEngine) -> Response:
         """What is kept of jobs and runs, how much room it takes, and the bounds that hold."""
         return answer(await engine.storage())
 
     @routes.get("/server", responses=answers({200: of(ServerInfo)}))
-    async def server() -> Response:
+    async def server(engine: AskedEngine) -> Response:
         return answer({**describe(), **msgspec.to_builtins(await engine.traits())})
 
     @routes.post("/server/stop", status_code=202, responses=answers({202: NOTHING}))

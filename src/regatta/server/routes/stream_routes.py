@@ -10,10 +10,11 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
 from regatta.api.errors import BadRequest
-from regatta.engines.base import Engine, LogQuery
+from regatta.engines.base import LogQuery
 from regatta.engines.inventory import EventView
 from regatta.engines.logs.positions import decode_position
 from regatta.server.responses import items
+from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.routes.job_routes import JOB
 from regatta.server.schemas import EventStream, answers, items_of
 from regatta.server.streams import sse
@@ -26,17 +27,20 @@ MOST = 10**9
 LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
 
 
-def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
+def stream_routes(leaving: asyncio.Event) -> APIRouter:
     """`leaving` ends every stream: the server is about to stop."""
     routes = APIRouter(tags=["streams"])
 
     @routes.get("/watch", response_class=EventStream, responses=answers({}, streams=True))
-    async def watch(namespace: str | None = None, name: str | None = None) -> Response:
+    async def watch(
+        engine: AskedEngine, namespace: str | None = None, name: str | None = None
+    ) -> Response:
         """Server-sent events: `job` for each job as it is now, `synced`, then `job` and `gone`."""
         return await sse.stream(engine.watch(namespace, name), leaving)
 
     @routes.get("/events", responses=answers({200: items_of(EventView)}, streams=True))
     async def events(
+        engine: AskedEngine,
         namespace: str | None = None,
         job: str | None = None,
         uid: str = "",
@@ -53,6 +57,7 @@ def stream_routes(engine: Engine, leaving: asyncio.Event) -> APIRouter:
 
     @routes.get(JOB + "/logs", response_class=EventStream, responses=answers({}, streams=True))
     async def logs(
+        engine: AskedEngine,
         namespace: str,
         name: str,
         uid: str = "",

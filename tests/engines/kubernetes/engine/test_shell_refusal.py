@@ -6,7 +6,7 @@ import pytest
 
 from regatta.api.errors import ShellRefused
 from regatta.engines.base import Shell
-from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
+from regatta.engines.shell_refusal import refuse_shell
 
 REFUSED = {
     "--python is about jobs on this machine; on a cluster the image brings the interpreter": Shell(

@@ -59,12 +59,12 @@ from regatta.engines.kubernetes.engine.logs import job_logs
 from regatta.engines.kubernetes.engine.logs.follower import Follower
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
 from regatta.engines.kubernetes.engine.refusals import explained
-from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.listing import ended_last
 from regatta.engines.one_run import the_run
+from regatta.engines.shell_refusal import refuse_shell
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.

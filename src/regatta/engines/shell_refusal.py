@@ -1,4 +1,5 @@
-"""What a submission says of its author's machine, and what a cluster has instead."""
+"""What a submission says of its author's machine, and what there is instead where that means
+nothing: on a cluster, and on a server that takes other people's jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _INSTEAD = {
 _SILENT = Shell()
 
 
-def refuse_shell(shell: Shell | None) -> None:
+def refuse_shell(shell: Shell | None, where: str = "a cluster") -> None:
     """Raises ShellRefused. One that says nothing is as good as none."""
     if shell is None:
         return
@@ -36,6 +37,6 @@ def refuse_shell(shell: Shell | None) -> None:
     options = " and ".join(option for option, _ in said)
     raise ShellRefused(
         f"{options} {'is' if len(said) == 1 else 'are'} about jobs on this machine; "
-        f"on a cluster {'; '.join(instead for _, instead in said)}",
-        [Problem(option, f"on a cluster {instead}") for option, instead in said],
+        f"on {where} {'; '.join(instead for _, instead in said)}",
+        [Problem(option, f"on {where} {instead}") for option, instead in said],
     )

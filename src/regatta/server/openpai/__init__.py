@@ -1,0 +1,1 @@
+"""OpenPAI's REST contract, for clients that others wrote: its routes, shapes and words."""

@@ -1,0 +1,89 @@
+"""Refusals as OpenPAI's clients read them: `{code, message}`, whatever went wrong.
+
+What our own parts say of jobs is put into OpenPAI's codes here; the sentence stays theirs, since
+people read that one, but where a client's own tests compare the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from starlette.responses import Response
+
+from regatta.api.errors import (
+    InvalidConfig,
+    InvalidJob,
+    JobIsLive,
+    JobNotFound,
+    NameTaken,
+    NeverFits,
+    NoRecord,
+    NotPossible,
+    PreflightFailed,
+    RegattaError,
+)
+from regatta.api.problems import how_many
+from regatta.server.openpai_errors import OpenPaiError, TooManyRequests
+from regatta.server.responses import answer, refusal
+
+#: What OpenPAI's routes are under, once the gate has removed `/rest-server`.
+PREFIX = "/api"
+
+#: Our kinds, in its words: code and status.
+_CODES: Mapping[type[RegattaError], tuple[str, int]] = {
+    NameTaken: ("ConflictJobError", 409),
+    JobIsLive: ("ConflictJobError", 409),
+    NoRecord: ("NoJobError", 404),
+    JobNotFound: ("NoJobError", 404),
+    NeverFits: ("InvalidParametersError", 400),
+    PreflightFailed: ("InvalidParametersError", 400),
+    InvalidJob: ("InvalidParametersError", 400),
+    NotPossible: ("BadConfigurationError", 409),
+}
+
+
+class OpenPaiRefusal(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+
+
+def is_openpai_path(path: str) -> bool:
+    return path == PREFIX or path.startswith(PREFIX + "/")
+
+
+def openpai_refusal(
+    status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    return answer(OpenPaiRefusal(code, message), status, headers)
+
+
+def refused(path: str, error: RegattaError) -> Response:
+    """In the words of whoever asked: by path."""
+    if not is_openpai_path(path):
+        said = how_many(error.problems) if isinstance(error, InvalidJob) else str(error)
+        response = refusal(error.status, error.code, said, error.problems)
+    else:
+        code, status = in_openpai_words(error)
+        response = openpai_refusal(status, code, whole_message(error))
+    if isinstance(error, TooManyRequests):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def in_openpai_words(error: RegattaError) -> tuple[str, int]:
+    if isinstance(error, OpenPaiError):
+        return error.code, error.status
+    if isinstance(error, InvalidConfig):
+        return error.openpai_code, 400
+    for kind in type(error).__mro__:
+        if kind in _CODES:
+            return _CODES[kind]
+    return ("UnknownError" if error.status >= 500 else error.code), error.status
+
+
+def whole_message(error: RegattaError) -> str:
+    """With every problem: there is no other field for them."""
+    if isinstance(error, InvalidJob):  # its text is its problems
+        return str(error)
+    return "\n".join([str(error), *map(str, error.problems)])

@@ -1,0 +1,150 @@
+"""The gate of a team's server: the first thing that a request meets.
+
+It says which path is meant (OpenPAI's clients send `/rest-server` before it and slashes behind it),
+that the name in `Host` is ours, that its address does not ask too often, and who it comes from. All
+but a few paths need somebody who is known. What changes something, and what is refused to somebody
+who is not known, is written into the audit.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from regatta.api.errors import RecordsAway, RegattaError
+from regatta.server.accounts.audit import Entry, request_line, write_audit
+from regatta.server.accounts.caller import Caller
+from regatta.server.accounts.identity import identify, shown_by
+from regatta.server.accounts.tokens import note_use
+from regatta.server.connections import ADMIT
+from regatta.server.openpai.refusals import in_openpai_words, refused
+from regatta.server.openpai_errors import forbidden
+from regatta.server.origins import Ours
+from regatta.server.team.team import Team
+from regatta.server.transport_rules import client_address
+
+#: By method and path: what needs nobody. A method of `*` is any.
+OPEN = frozenset(
+    {
+        ("GET", "/healthz"),
+        ("GET", "/api/v1"),
+        ("GET", "/api/v1/authn/info"),
+        ("POST", "/api/v1/token"),
+        ("GET", "/api/v2/info"),
+        ("GET", "/api/v2/authn/info"),
+        ("POST", "/api/v2/authn/basic/login"),
+    }
+)
+#: What carries its own proof: short-lived links to logs, signed by us.
+SIGNED_PREFIX = "/api/v2/logs/"
+
+_GATEWAY = "/rest-server"
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+FOREIGN_HOST = (
+    "The Host header says {!r}, which is no name of this server; whoever runs it can name it under "
+    "team.publicUrls."
+)
+
+log = logging.getLogger(__name__)
+
+
+def caller_of(request: Request) -> Caller:
+    """For `Depends`: who asks."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+def address_of(request: Request) -> str:
+    """For `Depends`: from where."""
+    address: str = request.state.address
+    return address
+
+
+def plain_path(path: str) -> str:
+    if path == _GATEWAY or path.startswith(_GATEWAY + "/"):
+        path = path[len(_GATEWAY) :]
+    return path.rstrip("/") or "/"
+
+
+def needs_nobody(method: str, path: str) -> bool:
+    return ("GET" if method == "HEAD" else method, path) in OPEN or path.startswith(SIGNED_PREFIX)
+
+
+class Gate:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, team: Team, ours: Ours, *, behind_proxy: bool = False) -> None:
+        self._app, self._team, self._ours = app, team, ours
+        self._behind_proxy = behind_proxy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["path"] = plain_path(scope["path"])
+        scope["raw_path"] = plain_path(scope["raw_path"].decode("latin-1")).encode("latin-1")
+        state: dict[str, Any] = scope["state"]
+        headers = Headers(scope=scope)
+        state["address"] = self._address(scope, headers)
+        status = 500
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._let_in(scope, headers, state)
+        except RegattaError as why:
+            state["refused"] = in_openpai_words(why)[0]
+            await refused(scope["path"], why)(scope, receive, watched)
+        else:
+            await self._app(scope, receive, watched)
+        await self._note(scope, state, status)
+
+    async def _let_in(self, scope: Scope, headers: Headers, state: dict[str, Any]) -> None:
+        host = headers.get("host", "")
+        if not self._ours.host(host):
+            raise forbidden(FOREIGN_HOST.format(host[:200]))
+        self._team.limits.request(state["address"])
+        if needs_nobody(scope["method"], scope["path"]):
+            return
+        shown = shown_by(scope["method"], headers, self._ours)
+        database, now = self._team.database, self._team.now()
+        known = await database.read(identify, shown, now)
+        if known.note_use:
+            await database.run(note_use, known.caller.handle, now)
+        state["caller"] = known.caller
+        admit: Callable[[], None] = state.get(ADMIT, lambda: None)
+        admit()
+
+    def _address(self, scope: Scope, headers: Headers) -> str:
+        peer = scope["client"][0] if scope.get("client") else ""
+        told = headers.getlist("x-forwarded-for")
+        return client_address(peer, told, behind_proxy=self._behind_proxy)
+
+    async def _note(self, scope: Scope, state: dict[str, Any], status: int) -> None:
+        """What changed something or tried to. Reads are many, and tell nothing that was not seen
+        by somebody who may see it."""
+        if scope["method"] in _READS and status != 403:
+            return
+        caller: Caller | None = state.get("caller")
+        entry = Entry(
+            at=self._team.now(),
+            who=caller.name if caller else state.get("who", ""),
+            what=request_line(scope["method"], scope["path"]),
+            job=state.get("job", ""),
+            address=state["address"],
+            result=state.get("refused", ""),
+            status=status,
+        )
+        try:
+            await self._team.database.run(write_audit, entry)
+        except RecordsAway:
+            log.warning("not in the audit, whose database is away: %s", entry)

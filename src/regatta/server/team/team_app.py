@@ -1,0 +1,72 @@
+"""The application of a team's server: PaddleJobs under `/regatta/v1`, OpenPAI's contract under
+`/api`, and the gate in front of both."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from regatta import __version__
+from regatta.engines.base import Engine
+from regatta.server import responses, schemas
+from regatta.server.app import API
+from regatta.server.body_limit import BodyLimit
+from regatta.server.openpai import handlers
+from regatta.server.origins import Ours
+from regatta.server.routes.engine_of import serve_engine
+from regatta.server.routes.job_routes import job_routes
+from regatta.server.routes.server_routes import server_routes
+from regatta.server.routes.stream_routes import stream_routes
+from regatta.server.team.gate import Gate, caller_of
+from regatta.server.team.member_engine import MemberEngine
+from regatta.server.team.team import Team
+
+
+def make_team_app(
+    team: Team,
+    ours: Ours,
+    *,
+    describe: Callable[[], dict[str, Any]],
+    stop: Callable[[int], None],
+    behind_proxy: bool = False,
+) -> FastAPI:
+    """`describe` and `stop` belong to the process that serves."""
+    leaving = asyncio.Event()
+
+    def leave(code: int = 0) -> None:
+        leaving.set()
+        stop(code)
+
+    app = FastAPI(
+        title="Regatta",
+        version=__version__,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        # The gate has taken slashes at the end away.
+        redirect_slashes=False,
+    )
+    app.state.leave = leave
+
+    @app.get("/healthz", tags=["server"], responses=schemas.answers({200: schemas.HEALTH}))
+    async def health() -> Response:
+        return responses.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
+
+    def engine_of(request: Request) -> Engine:
+        return MemberEngine(team.desk, caller_of(request))
+
+    serve_engine(app, engine_of)
+    app.include_router(job_routes(), prefix=API)
+    app.include_router(stream_routes(leaving), prefix=API)
+    app.include_router(server_routes(describe, leave), prefix=API)
+    handlers.install(app)
+    schemas.install(app)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(Gate, team=team, ours=ours, behind_proxy=behind_proxy)
+    return app
