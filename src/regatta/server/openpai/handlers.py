@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from regatta.api.errors import RegattaError
+from regatta.api.errors import InvalidJob, RegattaError
 from regatta.server import responses
 from regatta.server.openpai.refusals import (
     in_openpai_words,
@@ -38,7 +38,7 @@ def install(app: FastAPI) -> None:
     for kind in (RequestValidationError, HTTPException, Exception):
         theirs(kind)
     app.add_exception_handler(RegattaError, _refused)
-    app.exception_handlers.pop(responses.InvalidJob, None)  # it is one of those
+    app.exception_handlers.pop(InvalidJob, None)  # it is one of those
 
 
 def _refused(request: Request, error: Exception) -> Response:

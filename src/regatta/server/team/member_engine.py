@@ -214,8 +214,9 @@ class MemberEngine:
     # Whose it is
 
     def _where(self, namespace: str | None, seen: frozenset[str] | None) -> str | None:
-        """As little of the engine as will do: who sees only their own jobs has them in one place."""
-        if namespace is None and seen == {self._caller.name}:
+        """As little of the engine as will do: who sees their own jobs alone has them in one
+        place."""
+        if namespace is None and seen is not None and seen <= {self._caller.name}:
             return self.namespace
         return namespace
 
