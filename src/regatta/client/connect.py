@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from regatta.client.blocking_channel import BlockingChannel
 from regatta.client.engine import ServerEngine
 from regatta.client.whereabouts import Named, ThisMachine, Whereabouts
+from regatta.daemon.find import local_files
 from regatta.engines.blocking import Blocking, Inline
 from regatta.engines.inventory import Traits
 
@@ -51,5 +52,5 @@ def _whereabouts(url: str | None, token: str | None, start: bool) -> Whereabouts
 
 
 def _known_traits(url: str | None) -> Traits | None:
-    # A server that a command starts on this machine runs jobs on it.
-    return None if url else Traits()
+    # A server that a command starts on this machine runs jobs on it; a team's says more.
+    return None if url or local_files().is_team else Traits()

@@ -85,7 +85,8 @@ class ThisMachine:
                 "another, and `regatta logs -f NAME` then follows a job again"
             )
         address = address or self._started(files)
-        place = place_of(address.url, files.token())
+        token = token_for(address.url) if files.is_team else files.token()
+        place = place_of(address.url, token)
         self._found, self._found_at = place, time.monotonic()
         return place
 

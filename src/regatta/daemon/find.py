@@ -103,7 +103,7 @@ def token_for(url: str) -> str:
     for folder in (home, *sorted(home.glob("clusters/*"))):
         files = ServerFiles(folder)
         address = files.read()
-        if address is not None and address.url == url:
+        if address is not None and address.url == url and not files.is_team:
             return files.token()
     return ""
 

@@ -5,6 +5,7 @@ rooms. All sit in the machine's state folder, which only its owner may enter:
 
     server.json      url, process and version of the server that runs now
     server.token     the bearer token, 0600, kept across restarts
+    team             says that this is a team's: it has accounts, and no token
     server.lock      held by the server for its life: there is never a second one
     guardian.lock    held by the process that restarts the server
     starting.lock    held by the client that starts a server, while it waits for it
@@ -40,6 +41,7 @@ class ServerFiles:
         self.folder = folder
         self.address = folder / "server.json"
         self.token_file = folder / "server.token"
+        self._team_mark = folder / "team"
         self.server_lock = folder / "server.lock"
         self.guardian_lock = folder / "guardian.lock"
         self.starting_lock = folder / "starting.lock"
@@ -105,6 +107,16 @@ class ServerFiles:
                 f"the token in {self.token_file} is empty; remove it: the next server makes another"
             )
         return token
+
+    @property
+    def is_team(self) -> bool:
+        """Whether the jobs here are several people's, who each sign in."""
+        return self._team_mark.exists()
+
+    def become_team(self) -> None:
+        """From now on. A token that was there opens nothing any more."""
+        self._team_mark.touch(mode=0o600)
+        self.token_file.unlink(missing_ok=True)
 
     def open_log(self) -> int:
         """A descriptor that appends to the log."""

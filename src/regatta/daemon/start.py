@@ -45,6 +45,11 @@ def require_parts() -> None:
 
 def start_server(files: ServerFiles) -> Address:
     """Starts a server and waits until it answers. Whoever comes second finds the first one's."""
+    if files.is_team:  # one that asks nobody who they are must not take its place
+        raise ServerUnreachable(
+            f"the jobs in {files.folder} are a team's, and its server does not run; whoever looks "
+            "after it starts it with `regatta serve --team`"
+        )
     require_parts()
     try:
         return _start(files)

@@ -36,11 +36,18 @@ class Place:
     """Of a server that holds `lock`."""
 
     def __init__(
-        self, files: ServerFiles, lock: FileLock, address: Address, *, guarded: bool
+        self,
+        files: ServerFiles,
+        lock: FileLock,
+        address: Address,
+        *,
+        guarded: bool,
+        with_token: bool = True,
     ) -> None:
-        self._files, self._lock, self._address = files, lock, address
-        self._guarded = guarded
-        self.token = LiveToken(files)
+        """`with_token`: else nobody's word opens the server, and there is no file of one."""
+        self.files, self._lock, self.address = files, lock, address
+        self.guarded = guarded
+        self.token = LiveToken(files) if with_token else None
         self._folder = HeldFolder(files.folder)
         self._was_whole = True
         self._complaint = ""
@@ -53,46 +60,48 @@ class Place:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if not self._folder.is_there:
-                log.error("%s was removed; leaving", self._files.folder)
+                log.error("%s was removed; leaving", self.files.folder)
                 return leave(0)
             if not self._lock.in_place and not self._was_whole:
-                log.error("%s was removed; starting again", self._files.server_lock)
+                log.error("%s was removed; starting again", self.files.server_lock)
                 return leave(START_AGAIN)
             try:
                 await self._look()
                 self._complaint = ""
             except (OSError, RegattaError) as trouble:  # a full disk; or it goes at this moment
                 if str(trouble) != self._complaint:
-                    log.warning("%s: %s", self._files.folder, trouble)
+                    log.warning("%s: %s", self.files.folder, trouble)
                 self._complaint = str(trouble)
 
     async def _look(self) -> None:
-        whole = self._lock.in_place and self._says_where and self._files.token_file.exists()
+        opened = self.token is None or self.files.token_file.exists()
+        whole = self._lock.in_place and self._says_where and opened
         if not whole and self._was_whole:
             # Whoever removes the folder does it file by file: one more look, and write nothing yet.
             self._was_whole = False
             return
         self._was_whole = whole
-        self.token.refresh()
+        if self.token is not None:
+            self.token.refresh()
         if not self._says_where:
-            log.warning("%s was removed or overwritten; writing it again", self._files.address)
-            self._files.write(self._address)
-        if self._guarded:
-            await asyncio.to_thread(bound_log, self._files)
-            keep_log(self._files)
+            log.warning("%s was removed or overwritten; writing it again", self.files.address)
+            self.files.write(self.address)
+        if self.guarded:
+            await asyncio.to_thread(bound_log, self.files)
+            keep_log(self.files)
             await self._keep_guardian()
 
     async def _keep_guardian(self) -> None:
         """A guardian can be killed too, or halted. A free lock says that there is none: then start
         one."""
-        if not is_held(self._files.guardian_lock) or end_halted_guardian(self._files):
+        if not is_held(self.files.guardian_lock) or end_halted_guardian(self.files):
             log.warning("the guardian is gone; starting another")
-            await asyncio.to_thread(spawn_guardian, self._files, adopt=self._address.pid)
+            await asyncio.to_thread(spawn_guardian, self.files, adopt=self.address.pid)
 
     @property
     def _says_where(self) -> bool:
-        written = self._files.read()
-        return written is not None and written.pid == self._address.pid
+        written = self.files.read()
+        return written is not None and written.pid == self.address.pid
 
 
 def keep_log(files: ServerFiles) -> None:

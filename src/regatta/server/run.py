@@ -15,13 +15,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvicorn
+from fastapi import FastAPI
 
 from regatta import __version__
 from regatta.api.errors import RegattaError
@@ -61,6 +62,40 @@ def main() -> int:
         return CANNOT_SERVE
 
 
+class Process(NamedTuple):
+    """The serving process, as what it serves knows it."""
+
+    files: ServerFiles
+    address: Address
+    guarded: bool
+    #: What a Host header may name besides loopback.
+    hosts: tuple[str, ...]
+    any_address: bool
+    place: Place
+    #: Ends it, with this exit status.
+    stop: Callable[[int], None]
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "version": __version__,
+            "pid": self.address.pid,
+            "url": self.address.url,
+            "home": str(self.files.folder),
+            "startedAt": self.address.started_at,
+            "guarded": self.guarded,
+        }
+
+
+class Served(NamedTuple):
+    """What a process serves: made in its event loop, closed there."""
+
+    app: FastAPI
+    close: Callable[[], Awaitable[None]]
+
+
+OpenServed = Callable[[Process], Awaitable[Served]]
+
+
 def serve(
     folder: Path,
     open_engine: Callable[[], Engine],
@@ -70,11 +105,42 @@ def serve(
     guarded: bool = False,
     ready: Callable[[Address], None] | None = None,
 ) -> int:
-    """Serves an engine until told to stop; the exit status.
+    """Serves an engine to one person until told to stop; the exit status.
 
     `folder` holds the server's own files. `open_engine` is called in the event loop that serves,
     once the folder is ours; `ready` once requests are answered.
     """
+
+    async def open_served(process: Process) -> Served:
+        token = process.place.token
+        assert token is not None
+        engine = open_engine()
+        app = make_app(
+            engine,
+            token.opens,
+            describe=process.describe,
+            stop=process.stop,
+            hosts=process.hosts,
+            any_address=process.any_address,
+        )
+        return Served(app, engine.close)
+
+    return run(folder, open_served, host=host, port=port, guarded=guarded, ready=ready)
+
+
+def run(
+    folder: Path,
+    open_served: OpenServed,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    guarded: bool = False,
+    ready: Callable[[Address], None] | None = None,
+    tls: tuple[Path, Path] | None = None,
+    with_token: bool = True,
+) -> int:
+    """`with_token`: whether one word opens the server, and is kept in its folder. `tls`: its
+    certificate and key."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     files = ServerFiles(folder)
     lock = FileLock(files.server_lock)
@@ -82,35 +148,25 @@ def serve(
         return ALREADY_SERVED
     try:
         with _listen(files, host, port) as listener:
-            return asyncio.run(_serve(open_engine, files, lock, listener, guarded, ready))
+            host, port = listener.getsockname()[:2]
+            url = url_of(host, port, secure=tls is not None)
+            address = Address(url=url, pid=os.getpid(), version=__version__, started_at=time.time())
+            place = Place(files, lock, address, guarded=guarded, with_token=with_token)
+            return asyncio.run(_serve(open_served, place, host, listener, ready, tls))
     finally:
         lock.release()
 
 
 async def _serve(
-    open_engine: Callable[[], Engine],
-    files: ServerFiles,
-    lock: FileLock,
+    open_served: OpenServed,
+    place: Place,
+    host: str,
     listener: socket.socket,
-    guarded: bool,
     ready: Callable[[Address], None] | None,
+    tls: tuple[Path, Path] | None,
 ) -> int:
-    host, port = listener.getsockname()[:2]
-    address = Address(
-        url=url_of(host, port), pid=os.getpid(), version=__version__, started_at=time.time()
-    )
-
     outcome = 0
-
-    def describe() -> dict[str, Any]:
-        return {
-            "version": __version__,
-            "pid": address.pid,
-            "url": address.url,
-            "home": str(files.folder),
-            "startedAt": address.started_at,
-            "guarded": guarded,
-        }
+    files, address = place.files, place.address
 
     def announce() -> None:
         files.write(address)
@@ -127,23 +183,17 @@ async def _serve(
         server.should_exit = True
         _leave_in_any_case(code)
 
-    place = Place(files, lock, address, guarded=guarded)
-    engine = open_engine()
-    app = make_app(
-        engine,
-        place.token.opens,
-        describe=describe,
-        stop=stop,
-        hosts=_names_of(host),
-        any_address=host in EVERY_ADDRESS,
+    names, any_address = _names_of(host), host in EVERY_ADDRESS
+    served = await open_served(
+        Process(files, address, place.guarded, names, any_address, place, stop)
     )
     strangers = Strangers(allow_more())
-    server = _Server(app, strangers, announce)
+    server = _Server(served.app, strangers, announce, tls)
     loop = asyncio.get_running_loop()
     stay_calm(loop, strangers)
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, app.state.leave)
-    watch = asyncio.create_task(place.keep(app.state.leave))
+        loop.add_signal_handler(number, served.app.state.leave)
+    watch = asyncio.create_task(place.keep(served.app.state.leave))
     try:
         await server.serve(sockets=[listener])
     finally:
@@ -151,7 +201,7 @@ async def _serve(
         if outcome == 0:
             files.forget(address.pid)
         place.close()
-        await engine.close()
+        await served.close()
     return outcome
 
 
@@ -159,9 +209,18 @@ class _Server(uvicorn.Server):
     """uvicorn, told when it answers, and with our own meaning of signals: SIGTERM is a request
     to leave in order and ends with 0, so that the guardian does not take it for a death."""
 
-    def __init__(self, app: Any, strangers: Strangers, announce: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        app: Any,
+        strangers: Strangers,
+        announce: Callable[[], None],
+        tls: tuple[Path, Path] | None,
+    ) -> None:
+        certificate, key = tls or (None, None)
         config = uvicorn.Config(
             app,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
             http=partial(BoundedConnection, strangers),  # type: ignore[arg-type]
             backlog=ACCEPTED_AT_ONCE,
             ws="none",
@@ -209,10 +268,11 @@ def _listen(files: ServerFiles, host: str, port: int) -> Iterator[socket.socket]
         yield listener
 
 
-def url_of(host: str, port: int) -> str:
+def url_of(host: str, port: int, *, secure: bool = False) -> str:
     """Where this machine's own commands find a server that listens on `host`."""
     host = EVERY_ADDRESS.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _names_of(host: str) -> tuple[str, ...]:

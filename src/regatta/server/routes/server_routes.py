@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter
+from starlette.requests import Request
 from starlette.responses import Response
 
 from regatta.daemon.about import ServerInfo
@@ -16,7 +17,12 @@ from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.schemas import NOTHING, answers, of
 
 
-def server_routes(describe: Callable[[], dict[str, Any]], stop: Callable[[], None]) -> APIRouter:
+def server_routes(
+    describe: Callable[[], dict[str, Any]],
+    stop: Callable[[], None],
+    may_stop: Callable[[Request], None] = lambda _: None,
+) -> APIRouter:
+    """`may_stop` raises where whoever asks may not end the server."""
     routes = APIRouter(tags=["server"])
 
     @routes.get("/capacity", responses=answers({200: of(Capacity)}))
@@ -33,8 +39,9 @@ def server_routes(describe: Callable[[], dict[str, Any]], stop: Callable[[], Non
         return answer({**describe(), **msgspec.to_builtins(await engine.traits())})
 
     @routes.post("/server/stop", status_code=202, responses=answers({202: NOTHING}))
-    async def stop_server() -> Response:
+    async def stop_server(request: Request) -> Response:
         """Ends the server. Replicas run on under their supervisors; the next server finds them."""
+        may_stop(request)
         stop()
         return answer({}, 202)
 

@@ -100,7 +100,7 @@ class Desk:
             accepted = await self.engine.submit(submission, ground.shell)
         except BaseException:
             if await self.database.run(abandon_submit, new.id):
-                await self._grounds.clear(user.name, new.id)
+                await self.clear(user.name, new.id)
             raise
         await self.database.run(finish_submit, new.id, accepted.job)
         row = await self.database.read(job_of, user.name, new.name)
@@ -117,7 +117,7 @@ class Desk:
         try:
             preview = await self.engine.preview(submission, ground.shell, stored=stored)
         finally:
-            await self._grounds.clear(user.name, rehearsal)
+            await self.clear(user.name, rehearsal)
         return replace(preview, warnings=(*ground.warnings, *preview.warnings))
 
     async def _as_theirs(
@@ -259,7 +259,11 @@ class Desk:
     async def forget(self, row: JobRow) -> None:
         """The record of a job that the engine has deleted."""
         await self.database.run(delete_record, row.id, self._now())
-        await self._grounds.clear(row.username, row.id)
+        await self.clear(row.username, row.id)
+
+    async def clear(self, user: str, job_id: str) -> None:
+        """What was made for this job alone."""
+        await self._grounds.clear(user, job_id)
 
     async def tag(self, row: JobRow, tag: str) -> None:
         await self.database.run(add_tag, row.id, tag)

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from regatta import __version__
 from regatta.engines.base import Engine
 from regatta.server import responses, schemas
+from regatta.server.accounts.caller import require_admin
 from regatta.server.app import API
 from regatta.server.body_limit import BodyLimit
 from regatta.server.openpai import handlers
@@ -26,6 +27,10 @@ from regatta.server.routes.stream_routes import stream_routes
 from regatta.server.team.gate import Gate, caller_of
 from regatta.server.team.member_engine import MemberEngine
 from regatta.server.team.team import Team
+
+
+def _admins_only(request: Request) -> None:
+    require_admin(caller_of(request))
 
 
 def make_team_app(
@@ -64,7 +69,7 @@ def make_team_app(
     serve_engine(app, engine_of)
     app.include_router(job_routes(), prefix=API)
     app.include_router(stream_routes(leaving), prefix=API)
-    app.include_router(server_routes(describe, leave), prefix=API)
+    app.include_router(server_routes(describe, leave, _admins_only), prefix=API)
     handlers.install(app)
     schemas.install(app)
     app.add_middleware(BodyLimit)
