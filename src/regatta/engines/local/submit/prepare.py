@@ -26,7 +26,6 @@ from regatta.controller.labels import REPLACED_BY
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
-from regatta.engines.local.replicas.build import list_ignored
 from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
@@ -34,6 +33,7 @@ from regatta.engines.local.scheduling.reservations import BEGINNING
 from regatta.engines.local.scheduling.scheduler import never_fits
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.store.secrets_file import Secrets, for_processes
+from regatta.engines.local.submit.ignored import list_ignored
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
 from regatta.engines.local.submit.preflight import check_python, needs_python, preflight
 from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, rehearse_here
