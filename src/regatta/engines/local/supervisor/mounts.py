@@ -1,12 +1,12 @@
 """Gives one process its own view of the file system, before it becomes the user's program.
 
 As root a private mount namespace is enough, also for an account that root plays for: files are then
-reached as that account, so that nothing is shown, made or covered that it may not have. Anybody else gets a user namespace around it in which
-they stay who they are. Mount points that do not exist are made. Where the first missing folder
-would stand in `/` itself, it is made in a private copy of the root (a tmpfs with everything bound
-into it) and the machine's own `/` stays clean; so it is in a folder that one may not write to.
-Anywhere else an empty folder stays behind, because removing it would pull the mount from under
-another replica that uses the same path.
+reached as that account, so that nothing is shown, made or covered that it may not have. Anybody
+else gets a user namespace around it in which they stay who they are. Mount points that do not exist
+are made. Where the first missing folder would stand in `/` itself, it is made in a private copy of
+the root (a tmpfs with everything bound into it) and the machine's own `/` stays clean; so it is in
+a folder that one may not write to. Anywhere else an empty folder stays behind, because removing it
+would pull the mount from under another replica that uses the same path.
 """
 
 from __future__ import annotations
