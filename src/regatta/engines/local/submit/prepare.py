@@ -26,7 +26,6 @@ from regatta.controller.labels import REPLACED_BY
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
-from regatta.engines.local.on_behalf.as_account import inspect_as
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.scheduling.reservations import BEGINNING
@@ -211,6 +210,8 @@ def _inspect(question: Question, probe: Probe = probe_paddle) -> Findings:
     """As the one who submits it."""
     if question.context.run_as is None:
         return inspect(question, probe)
+    from regatta.engines.local.on_behalf.as_account import inspect_as
+
     return inspect_as(question, question.context.run_as)
 
 

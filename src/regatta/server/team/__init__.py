@@ -1,0 +1,1 @@
+"""What `regatta serve --team` is made of."""
