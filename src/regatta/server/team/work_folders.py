@@ -17,6 +17,7 @@ import shutil
 import stat
 import uuid
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import regatta._inject
@@ -125,18 +126,24 @@ def _checked(job_id: str) -> str:
 
 
 def _make(folder: Path, mode: int, uid: int | None = None, gid: int | None = None) -> None:
-    """In a folder that only this process's user writes to; what is there stays."""
-    try:
+    """In a folder that only this process's user writes to. What is there is finished, should
+    somebody have been killed while making it."""
+    with suppress(FileExistsError):
         folder.mkdir(mode=_CLOSED)
-    except FileExistsError:
-        return
-    if uid is not None and gid is not None:
-        os.chown(folder, uid, gid, follow_symlinks=False)
-    folder.chmod(mode)
+    wanted = (os.getuid() if uid is None else uid, os.getgid() if gid is None else gid)
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotPossible(f"{folder} is no folder; an admin has to move it away")
+    if (found.st_uid, found.st_gid) != wanted:
+        os.chown(folder, *wanted, follow_symlinks=False)
+    if uid is None or uid == os.getuid():  # an account's own is as it wants it
+        folder.chmod(mode)
 
 
 def _note(file: Path, account_id: int) -> int:
     """Whose it is from now on, or has been. Whole or not there at all."""
+    if file.exists():
+        return int(file.read_text(encoding="ascii"))
     fresh = file.with_name(f".{file.name}-{uuid.uuid4()}")
     fresh.write_text(f"{account_id}\n", encoding="ascii")
     try:

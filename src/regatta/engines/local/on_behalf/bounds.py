@@ -21,12 +21,12 @@ _SECURITY = (
 
 
 def why_not_allowed(
-    path: str, resolved: str, folders: Sequence[str], *, whole: bool = False
+    path: str, resolved: str, folders: Sequence[str], *, own: str = "", whole: bool = False
 ) -> str:
-    """What is wrong with mounting it, in a sentence; empty: nothing. `whole`: it has to be one of
-    the folders itself. A container runtime finds the way to a folder as root, and one that leads
-    through a folder of a container's can be laid anew by that container."""
-    allowed = [os.path.realpath(folder) for folder in folders]
+    """What is wrong with mounting it, in a sentence; empty: nothing. `own`: the job's work folder,
+    which nobody has to allow. `whole`: it has to be one of the folders itself. A container runtime
+    finds the way to a folder as root, and a container can lay the way through its own anew."""
+    allowed = [os.path.realpath(folder) for folder in (*folders, own) if folder]
     if resolved in allowed or (not whole and _is_within(resolved, allowed)):
         return ""
     leads = f", which leads to {resolved}," if resolved != os.path.normpath(path) else ""

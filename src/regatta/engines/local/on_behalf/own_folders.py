@@ -31,38 +31,35 @@ def own_folder(runs: str, job_uid: str, pod_uid: str, run: int) -> Path:
 
 
 def make_own(own: OwnFolder, run: Path) -> None:
-    """For the run in this folder, with links from there. Again does no harm: what is there may be
-    in use, and stays as it is."""
+    """For the run in this folder, with links from there. Again does no harm, also while it is in
+    use."""
     path = Path(own.path)
     for level in (*reversed(path.parents[:2]), path):
-        _make(level, _PASSED)
+        _make(level)
     progress = path / PROGRESS_FILE
-    with suppress(FileExistsError):
-        fd = os.open(progress, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE_FILE)
-        try:
-            os.fchown(fd, own.uid, own.gid)
-        finally:
-            os.close(fd)
+    fd = os.open(progress, os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY, _PRIVATE_FILE)
+    try:
+        os.fchown(fd, own.uid, own.gid)
+    finally:
+        os.close(fd)
     for name in own.folders:
         inner = path / name
         if inner.parent != path:
-            _make(inner.parent, _PASSED)
-        if _make(inner, _PRIVATE_FOLDER):
-            os.chown(inner, own.uid, own.gid, follow_symlinks=False)
+            _make(inner.parent)
+        with suppress(FileExistsError):
+            inner.mkdir(mode=_PRIVATE_FOLDER)
+        os.chown(inner, own.uid, own.gid, follow_symlinks=False)
     _link(progress, run / PROGRESS_FILE)
     if (path / VOLUMES_FOLDER).is_dir():
         _link(path / VOLUMES_FOLDER, run / VOLUMES_FOLDER)
     _link(path.parents[1], run.parents[3] / LINK)
 
 
-def _make(folder: Path, mode: int) -> bool:
-    """In a folder that nobody else writes to. Whether it was not there."""
-    try:
+def _make(folder: Path) -> None:
+    """One that accounts pass, in a folder that nobody else writes to."""
+    with suppress(FileExistsError):
         folder.mkdir(mode=_PRIVATE_FOLDER)
-    except FileExistsError:
-        return False
-    folder.chmod(mode)  # whatever this process's own mask is
-    return True
+    folder.chmod(_PASSED)  # whatever this process's own mask is
 
 
 def _link(target: Path, link: Path) -> None:

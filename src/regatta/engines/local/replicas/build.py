@@ -168,12 +168,12 @@ class _Builder:
         who = context.run_as
         self._account: Account | None = None
         if who is not None:
-            allowed = self._allowed()
+            ours = (context.directory, str(self._own), SHARED_MEMORY)
             self._account = Account(
                 uid=who.uid,
                 gid=who.gid,
                 groups=who.groups,
-                folders=allowed and (*allowed, str(self._own), SHARED_MEMORY),
+                folders=None if context.folders is None else (*context.folders, *ours),
             )
         self._facts = PodFacts(
             manifest=manifest, uid=metadata.get("uid", ""), address=placement.address
@@ -186,15 +186,11 @@ class _Builder:
             directory=context.directory,
             folder=self._own,
             looking=looking,
-            allowed=self._allowed(),
+            allowed=context.folders,
             whole=context.is_plain_container,
             reader=who.name if who else "",
         )
         self.problems: list[Problem] = []
-
-    def _allowed(self) -> tuple[str, ...] | None:
-        folders = self._context.folders
-        return None if folders is None else (*folders, self._context.directory)
 
     def build(self) -> RunSpec:
         init: list[Process] = []

@@ -133,7 +133,9 @@ class Volumes:
             return source
         if self._allowed is not None:
             resolved = self._looking.resolved(source)
-            if why := why_not_allowed(source, resolved, self._allowed, whole=self._whole):
+            if why := why_not_allowed(
+                source, resolved, self._allowed, own=self._directory, whole=self._whole
+            ):
                 raise _Refused(place.named, why)
             source = resolved
         if self._reader and self._looking.exists(source) and not self._looking.may_read(source):
