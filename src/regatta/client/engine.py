@@ -14,6 +14,7 @@ from regatta.api.errors import ServerUnreachable, Unanswered
 from regatta.api.job import Job
 from regatta.client.channel import API, Channel, Query, read
 from regatta.engines.base import (
+    OF_SERVERS,
     Accepted,
     JobUpdate,
     LogQuery,
@@ -201,10 +202,12 @@ class ServerEngine:
 
 
 def _body(submission: Submission, shell: Shell | None) -> dict[str, Any]:
-    return {
-        **msgspec.to_builtins(submission),
-        "shell": None if shell is None else msgspec.to_builtins(shell),
-    }
+    return {**msgspec.to_builtins(submission), "shell": None if shell is None else _said(shell)}
+
+
+def _said(shell: Shell) -> dict[str, Any]:
+    sent: dict[str, Any] = msgspec.to_builtins(shell)
+    return {field: value for field, value in sent.items() if field not in OF_SERVERS}
 
 
 def jobs_path(namespace: str) -> str:

@@ -57,7 +57,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     default_fs_uri: str = ""
 
 
-class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """An account of this machine, as which everything of a submission runs."""
 
     uid: int
@@ -65,6 +65,8 @@ class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: For $USER and $HOME.
     name: str
     home: str
+    #: What it belongs to besides its gid.
+    groups: tuple[int, ...] = ()
 
 
 class Shell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -85,10 +87,24 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     no_gpu: bool = False
     #: Skip the checks that need the training environment.
     no_preflight: bool = False
-    #: What only a server says that takes other people's jobs: as whom it runs (None: as the engine
-    #: itself does), and the folders of this machine that it may use (None: any).
+    #: What only a server says that takes other people's jobs (`OF_SERVERS`). As whom it runs; None:
+    #: as the engine itself does.
     run_as: RunAs | None = None
+    #: The folders of this machine that it may mount; None: any.
     folders: tuple[str, ...] | None = None
+    #: A folder of the engine's, beside its own, for what replicas write and the engine reads;
+    #: empty: it is kept with the rest, where nobody else may look.
+    runs: str = ""
+    #: Where replicas find what they may import of us; empty: where we are installed.
+    library: str = ""
+    #: Which interpreter `python` is in which image; None: nobody says.
+    images: dict[str, str] | None = None
+    #: Variables that every replica gets, whatever their names.
+    given: dict[str, str] = {}
+
+
+#: Fields of a shell, as JSON has them, that are no client's to say.
+OF_SERVERS = frozenset({"runAs", "folders", "runs", "library", "images", "given"})
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):

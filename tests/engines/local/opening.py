@@ -24,7 +24,7 @@ OpenEngine = Callable[..., Blocking]
 def home(tmp_path: Path) -> Iterator[Home]:
     home = open_home(tmp_path / "home")
     yield home
-    _end_everything(home)
+    end_everything(home)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def supervisor_of(folder: Path) -> int:
     return state.supervisor
 
 
-def _end_everything(home: Home) -> None:
+def end_everything(home: Home) -> None:
     """What a test left running is ended by its own run, never by name."""
     if not home.database.exists():
         return

@@ -117,9 +117,15 @@ def _shorten(path: str) -> None:
         file.seek(-KEPT_OF_IT, os.SEEK_END)
         kept = file.read().partition(b"\n")[2]
     temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "wb") as file:
-        file.write(kept)
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(kept)
+        os.replace(temporary, path)
+    except OSError:
+        # Only the file may be this program's to write, not the folder that it lies in.
+        with open(path, "r+b") as file:
+            file.write(kept)
+            file.truncate()
 
 
 def _report_held_back() -> None:

@@ -19,8 +19,8 @@ from regatta.engines.local.apply import delete_pod, mark_deleting
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.loop import Loop
+from regatta.engines.local.on_behalf.own_folders import remove_job
 from regatta.engines.local.replicas.leftovers import left_of, runs_with_left
-from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import has_room_at_a_glance
 from regatta.engines.local.store.records import JobRecord
@@ -110,7 +110,7 @@ class Deleting:
         folder = self._home.job(uid)
         if any(map(left_of, runs_with_left(folder))):
             return False
-        gone = remove_tree(folder) is None
+        gone = remove_job(folder) is None
         self._store.claim_room()
         return gone
 

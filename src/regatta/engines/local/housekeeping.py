@@ -32,7 +32,7 @@ from regatta.controller.retention import (
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.folders import remove_some, size_on_disk
 from regatta.engines.local.home import Home
-from regatta.engines.local.replicas.removing import remove_tree
+from regatta.engines.local.on_behalf.own_folders import remove_pod
 from regatta.engines.local.store.database import Store
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Housekeeping:
         folders = {uid: self._home.pod(job_uid, uid) for uid in pods}
         sizes = {uid: size_on_disk(folder) for uid, folder in folders.items()}
         tries = [EndedTry(uid, name, sizes[uid]) for uid, name in zip(pods, names, strict=True)]
-        gone = [uid for uid in past_tries(tries, self._bounds) if not remove_tree(folders[uid])]
+        gone = [uid for uid in past_tries(tries, self._bounds) if not remove_pod(folders[uid])]
         if not gone:
             return
         freed, most = sum(sizes[uid] for uid in gone), share_of_past_tries(self._bounds)

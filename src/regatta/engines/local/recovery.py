@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from regatta.engines.local.home import Home
+from regatta.engines.local.on_behalf.own_folders import remove_job
 from regatta.engines.local.replicas.hierarchies import remove_abandoned
-from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import RunPhase, Runtime
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord
@@ -62,7 +62,7 @@ def sweep_leftovers(home: Home, read: Queries, runtime: Runtime, *, keep: bool =
             folder.replace(aside / folder.name)
             continue
         log.info("removing what is left of deleted job %s", folder.name)
-        if (failure := remove_tree(folder)) is not None:
+        if (failure := remove_job(folder)) is not None:
             log.warning("of deleted job %s: %s", folder.name, failure)
     return len(strangers)
 

@@ -20,8 +20,8 @@ from regatta.engines.inventory import NOT_REMOVED
 from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.notices import Notices
+from regatta.engines.local.on_behalf.own_folders import remove_job
 from regatta.engines.local.replicas.leftovers import in_words, left_of, runs_with_left
-from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runtime import Runtime
 from regatta.engines.local.replicas.volumes import remove_scratch
 from regatta.engines.local.store.database import Store
@@ -64,7 +64,7 @@ class Rubbish:
             self._due[uid] = now + LATER
             self._notices.cannot_end(uid, left)
             return False
-        failure = remove_tree(self._home.job(uid))
+        failure = remove_job(self._home.job(uid))
         if failure is None:
             del self._due[uid]
             self._notices.removed(uid)

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from regatta.engines.local.replicas.build import (
-    Placement,
-    list_ignored,
-)
+from regatta.engines.local.replicas.build import Placement
+from regatta.engines.local.submit.ignored import list_ignored
 from tests.engines.local.replicas.pods import a_pod, problems_of, run_of
 
 # -- what runs --------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ same function serves a check at submit, the dry run and the start.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,20 @@ from regatta.api.errors import InvalidJob
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.controller.environment.references import expand
+from regatta.engines.base import RunAs
+from regatta.engines.local.on_behalf.bounds import why_not_in_a_mount, widened_rights
+from regatta.engines.local.on_behalf.interpreters import interpreter_for
+from regatta.engines.local.on_behalf.looking import Looking
 from regatta.engines.local.replicas import containers
 from regatta.engines.local.replicas.runspec import (
     PADDLE_LOGS_FOLDER,
     PROGRESS_FILE,
+    VOLUMES_FOLDER,
+    Account,
     Contained,
     Group,
     Mount,
+    OwnFolder,
     Process,
     RunSpec,
     gpu_hold,
@@ -38,7 +44,12 @@ from regatta.engines.local.replicas.variables import (
     inherited,
     inherited_by_client,
 )
-from regatta.engines.local.replicas.volumes import Volumes, is_there_already
+from regatta.engines.local.replicas.volumes import (
+    SHARED_MEMORY,
+    Volumes,
+    is_there_already,
+    take_shared_memory,
+)
 from regatta.engines.local.store.secrets_file import NONE, Secrets
 
 #: The folder that holds just what a training program may import of us.
@@ -69,6 +80,17 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     #: PersistentVolumes and claims of the same file.
     companions: Companions = Companions()
     secrets: Secrets = NONE
+    #: Of a server that takes other people's jobs; see `Shell`.
+    run_as: RunAs | None = None
+    folders: tuple[str, ...] | None = None
+    library: str = ""
+    images: dict[str, str] | None = None
+    given: dict[str, str] = {}
+
+    @property
+    def is_plain_container(self) -> bool:
+        """One of many people's on this machine, which gets no more than that."""
+        return self.runtime in containers.RUNTIMES and self.folders is not None
 
 
 def build_run(
@@ -79,10 +101,13 @@ def build_run(
     context: Context,
     folder: Path,
     run: int = 0,
+    own: Path | None = None,
+    looking: Looking | None = None,
 ) -> RunSpec:
-    """The run that plays this pod, whose uid is in its metadata. `folder` is the run folder,
-    `environments` the data of the ConfigMaps that this job owns, by name. Raises InvalidJob with
-    every problem, paths into the pod (`spec.containers[0].command`)."""
+    """The run that plays this pod, whose uid is in its metadata. `folder` is the run folder, `own`
+    where its processes write if not there, `environments` the data of the ConfigMaps that this job
+    owns, by name. Raises InvalidJob with every problem, paths into the pod
+    (`spec.containers[0].command`)."""
     spec, problems = draft_run(
         manifest,
         placement=placement,
@@ -90,6 +115,8 @@ def build_run(
         context=context,
         folder=folder,
         run=run,
+        own=own,
+        looking=looking,
     )
     if problems:
         raise InvalidJob(problems)
@@ -104,10 +131,13 @@ def draft_run(
     context: Context,
     folder: Path,
     run: int = 0,
+    own: Path | None = None,
+    looking: Looking | None = None,
 ) -> tuple[RunSpec, list[Problem]]:
     """The same as far as it can be had, and why it cannot be started: what has no command has no
     words."""
-    builder = _Builder(manifest, placement, environments, context, folder, run)
+    looking = looking or Looking()
+    builder = _Builder(manifest, placement, environments, context, folder, run, own, looking)
     spec = builder.build()
     return spec, builder.problems
 
@@ -121,6 +151,8 @@ class _Builder:
         context: Context,
         folder: Path,
         run: int,
+        own: Path | None,
+        looking: Looking,
     ) -> None:
         metadata = manifest.get("metadata") or {}
         self._spec: dict[str, Any] = manifest.get("spec") or {}
@@ -130,6 +162,19 @@ class _Builder:
         self._environments = environments
         self._context = context
         self._folder = folder
+        #: Where its processes write.
+        self._own = own or folder
+        self._looking = looking
+        who = context.run_as
+        self._account: Account | None = None
+        if who is not None:
+            ours = (context.directory, str(self._own), SHARED_MEMORY)
+            self._account = Account(
+                uid=who.uid,
+                gid=who.gid,
+                groups=who.groups,
+                folders=None if context.folders is None else (*context.folders, *ours),
+            )
         self._facts = PodFacts(
             manifest=manifest, uid=metadata.get("uid", ""), address=placement.address
         )
@@ -139,7 +184,11 @@ class _Builder:
             overrides=context.volumes,
             companions=context.companions,
             directory=context.directory,
-            folder=folder,
+            folder=self._own,
+            looking=looking,
+            allowed=context.folders,
+            whole=context.is_plain_container,
+            reader=who.name if who else "",
         )
         self.problems: list[Problem] = []
 
@@ -158,7 +207,9 @@ class _Builder:
         if not main:
             self._refuse("spec.containers", "is empty; a pod needs a container to run")
         self.problems += self._volumes.problems
-        paddle_logs = str(self._folder / PADDLE_LOGS_FOLDER)
+        if self._context.is_plain_container:
+            self.problems += widened_rights(self._spec)
+        paddle_logs = str(self._own / PADDLE_LOGS_FOLDER)
         grace = self._spec.get("terminationGracePeriodSeconds")
         return RunSpec(
             run_id=self._run_id,
@@ -173,6 +224,22 @@ class _Builder:
             tail_folders=(paddle_logs,),
             make_folders=tuple(self._volumes.folders),
             secrets_file=self._context.secrets.file,
+            own=self._own_folder(),
+        )
+
+    def _own_folder(self) -> OwnFolder | None:
+        if self._own == self._folder:
+            return None
+        who = self._account
+        scratch = self._own / VOLUMES_FOLDER
+        made = (Path(folder) for folder in self._volumes.folders)
+        inside = (folder.relative_to(scratch) for folder in made if folder.is_relative_to(scratch))
+        volumes = {f"{VOLUMES_FOLDER}/{folder.parts[0]}" for folder in inside}
+        return OwnFolder(
+            path=str(self._own),
+            uid=who.uid if who else os.getuid(),
+            gid=who.gid if who else os.getgid(),
+            folders=(PADDLE_LOGS_FOLDER, *sorted(volumes)),
         )
 
     def _bounds(self) -> Group:
@@ -186,6 +253,7 @@ class _Builder:
     ) -> Process:
         variables = Variables(self._facts, self._environments, path, self._context.secrets)
         theirs = variables.build(container)
+        made = len(self._volumes.folders)
         mounts = self._volumes.mounts(container, path, lambda text: expand(text, theirs))
         command = variables.words(container, "command", theirs)
         args = variables.words(container, "args", theirs)
@@ -195,10 +263,11 @@ class _Builder:
                 container, path, theirs, mounts, command, args, gpus, variables.secret
             )
             return msgspec.structs.replace(played, secrets=variables.secret)
-        mounts = [mount for mount in mounts if not is_there_already(mount)]
+        mounts = [mount for mount in mounts if not is_there_already(mount, self._looking)]
         # It is not started; what would lie there need not be looked for on this machine.
         mounts += [Mount(source=os.devnull, target=target) for target in self._volumes.unmet]
-        env = self._with_ours(self._of_shell(), theirs, gpus, PROGRESS_PATH)
+        library = self._context.library or PROGRESS_PATH
+        env = self._with_ours(self._of_shell(container), theirs, gpus, library)
         return Process(
             name=container.get("name", ""),
             argv=self._argv(container, path, command, args, env),
@@ -206,6 +275,8 @@ class _Builder:
             cwd=self._working_directory(container, path, mounts),
             mounts=tuple(mounts),
             secrets=variables.secret,
+            account=self._account,
+            makes=tuple(self._volumes.folders[made:]) if self._account else (),
         )
 
     def _in_container(
@@ -222,18 +293,29 @@ class _Builder:
         image, runtime = container.get("image") or "", self._context.runtime
         if not image:
             self._refuse(f"{path}.image", f"is missing; --runtime {runtime} runs images")
+        elif image.startswith("-"):
+            self._refuse(f"{path}.image", f"is {image!r}, which {runtime} takes for an option")
         client = inherited_by_client(self._context.shell)
         client.setdefault("PATH", os.defpath)
         # A container sees its own GPUs alone, counted from 0. It has its own PATH and HOME as well;
         # only what the pod sets replaces them.
-        env = self._with_ours({}, theirs, map(str, range(len(gpus))), PROGRESS_PATH_IN_CONTAINER)
+        numbers = map(str, range(len(gpus)))
+        env = self._with_ours(self._context.given, theirs, numbers, PROGRESS_PATH_IN_CONTAINER)
         env["REGATTA_RUN"] = self._run_id
         limits = (container.get("resources") or {}).get("limits") or {}
         pull = containers.pull_word(container.get("imagePullPolicy"))
+        plain = self._context.is_plain_container
         ours = [
             Mount(source=PROGRESS_PATH, target=PROGRESS_PATH_IN_CONTAINER, read_only=True),
-            Mount(source=str(self._folder), target=str(self._folder)),
+            *(_as_it_lies(folder) for folder in self._shown(plain)),
         ]
+        options: tuple[str, ...] = ()
+        if plain:
+            mounts, memory = take_shared_memory(mounts, self._spec)
+            options = (*containers.PLAIN, *memory)
+            for mount in mounts:
+                if why := why_not_in_a_mount(mount.source + mount.target):
+                    self._refuse(f"{path}.volumeMounts", why)
         name = containers.container_name(self._run_id, container.get("name", ""))
         return Process(
             name=container.get("name", ""),
@@ -246,11 +328,12 @@ class _Builder:
                 mounts=[*ours, *mounts],
                 command=command,
                 args=args,
-                working_dir=container.get("workingDir"),
+                working_dir=container.get("workingDir")
+                or (self._context.directory if plain else None),
                 gpus=gpus,
                 limits=limits,
                 pull=pull,
-                init=containers.init_options(runtime, client["PATH"]),
+                init=(*containers.init_options(runtime, client["PATH"]), *options),
             ),
             env=client,
             cwd=self._context.directory,
@@ -264,12 +347,23 @@ class _Builder:
             ),
         )
 
-    def _of_shell(self) -> dict[str, str]:
-        ours = inherited(self._context.shell)
+    def _shown(self, plain: bool) -> tuple[str, ...]:
+        """What of ours a container sees where it lies. What the engine itself goes by is not shown
+        to a container that somebody else's program runs in."""
+        if not plain:
+            return (str(self._folder),)
+        own = (str(self._own / name) for name in (PROGRESS_FILE, PADDLE_LOGS_FOLDER))
+        return (*own, self._context.directory)
+
+    def _of_shell(self, container: dict[str, Any]) -> dict[str, str]:
+        ours = inherited(self._context.shell) | self._context.given
         ours.setdefault("PATH", os.defpath)
-        if self._context.python and "/" in self._context.python:
+        if who := self._context.run_as:
+            ours |= {"HOME": who.home, "USER": who.name, "LOGNAME": who.name}
+        python = self._python_of(container)
+        if python and "/" in python:
             # Whatever runs `python` inside a script should find the same one.
-            chosen = os.path.dirname(self._interpreter())
+            chosen = os.path.dirname(self._interpreter(python))
             ours["PATH"] = f"{chosen}:{ours['PATH']}"
             if os.path.dirname(chosen) != ours.get("VIRTUAL_ENV"):
                 ours.pop("VIRTUAL_ENV", None)
@@ -282,16 +376,23 @@ class _Builder:
             "PYTHONUNBUFFERED": "1",
             # Gloo otherwise asks what the host name resolves to, which need not be anything.
             "GLOO_SOCKET_IFNAME": "lo",
-            "PADDLE_LOG_DIR": str(self._folder / PADDLE_LOGS_FOLDER),
+            "PADDLE_LOG_DIR": str(self._own / PADDLE_LOGS_FOLDER),
             "CUDA_VISIBLE_DEVICES": ",".join(gpus),
-            "REGATTA_PROGRESS": str(self._folder / PROGRESS_FILE),
+            "REGATTA_PROGRESS": str(self._own / PROGRESS_FILE),
         }
         env = ours | theirs
         env["PYTHONPATH"] = ":".join(filter(None, (progress, theirs.get("PYTHONPATH"))))
         return env
 
-    def _interpreter(self) -> str:
-        return os.path.join(self._context.directory, os.path.expanduser(self._context.python or ""))
+    def _python_of(self, container: dict[str, Any]) -> str | None:
+        """The interpreter named for it; None: the first of its PATH."""
+        if self._context.images is not None:
+            found = interpreter_for(self._context.images, container.get("image") or "")
+            return found or self._context.python
+        return self._context.python
+
+    def _interpreter(self, python: str) -> str:
+        return os.path.join(self._context.directory, os.path.expanduser(python))
 
     def _argv(
         self,
@@ -312,17 +413,17 @@ class _Builder:
             return ()
         program = command[0]
         if program in ("python", "python3"):
-            program = self._python(program, env.get("PATH", os.defpath))
+            search = env.get("PATH", os.defpath)
+            program = self._python(program, self._python_of(container), search)
         return (program, *command[1:], *args)
 
-    def _python(self, wanted: str, search: str) -> str:
+    def _python(self, wanted: str, named: str | None, search: str) -> str:
         """The job's interpreter: the one named, else the shell's, under either of its names."""
-        if self._context.python:
-            if "/" in self._context.python:
-                return self._interpreter()
-            return shutil.which(self._context.python, path=search) or self._context.python
+        find = self._looking.find
+        if named:
+            return self._interpreter(named) if "/" in named else find(named, search) or named
         other = "python3" if wanted == "python" else "python"
-        return shutil.which(wanted, path=search) or shutil.which(other, path=search) or wanted
+        return find(wanted, search) or find(other, search) or wanted
 
     def _working_directory(self, container: dict[str, Any], path: str, mounts: list[Mount]) -> str:
         wanted = container.get("workingDir") or ""
@@ -332,9 +433,9 @@ class _Builder:
             directory == mount.target or directory.startswith(mount.target + "/")
             for mount in mounts
         )
-        if seen or os.path.isdir(directory):
+        if seen or self._looking.is_folder(directory):
             return directory
-        if not os.path.isabs(wanted) and not os.path.isdir(base):
+        if not os.path.isabs(wanted) and not self._looking.is_folder(base):
             self._refuse(
                 "--workdir",
                 f"{base} is not there; name the folder that holds the program, "
@@ -358,26 +459,5 @@ def _gpus_asked(container: dict[str, Any]) -> int:
     return quantity.parse_count(named.get(quantity.GPU, 0))
 
 
-#: Fields of a pod and of a container that mean something on a cluster and nothing here.
-_IGNORED_OF_POD = (
-    "affinity", "dnsConfig", "hostAliases", "hostIPC", "hostPID", "imagePullSecrets", "nodeName",
-    "nodeSelector", "overhead", "readinessGates", "runtimeClassName", "securityContext",
-    "serviceAccountName", "shareProcessNamespace", "tolerations", "topologySpreadConstraints",
-)  # fmt: skip
-_IGNORED_OF_CONTAINER = (
-    "lifecycle", "livenessProbe", "readinessProbe", "resizePolicy",
-    "securityContext", "startupProbe", "terminationMessagePath", "volumeDevices",
-)  # fmt: skip
-
-
-def list_ignored(manifest: dict[str, Any], runtime: str = "none") -> list[str]:
-    """Paths of what the pod asks for and this engine does not do, for a note to the person."""
-    spec = manifest.get("spec") or {}
-    ignored = [f"spec.{field}" for field in _IGNORED_OF_POD if spec.get(field)]
-    for kind in ("initContainers", "containers"):
-        for number, container in enumerate(spec.get(kind) or ()):
-            fields = list(_IGNORED_OF_CONTAINER)
-            if runtime not in containers.RUNTIMES:
-                fields = ["image", "imagePullPolicy", *fields]
-            ignored += [f"spec.{kind}[{number}].{f}" for f in fields if container.get(f)]
-    return ignored
+def _as_it_lies(path: str) -> Mount:
+    return Mount(source=path, target=path)

@@ -29,6 +29,12 @@ _PODMANS_FOLDERS = (
     "/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/libexec/podman", "/usr/lib/podman",
 )  # fmt: skip
 
+#: For containers of people who share this machine. With the host's network, who may open raw
+#: sockets reads what everybody sends there.
+PLAIN = (
+    "--security-opt", "no-new-privileges", "--cap-drop", "NET_RAW", "--cap-drop", "MKNOD",
+)  # fmt: skip
+
 #: A runtime that does not answer must not keep the engine from everything else.
 _REMOVAL_SECONDS = 20.0
 

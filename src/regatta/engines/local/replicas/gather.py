@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from regatta.api.source.companions import Companions
+from regatta.engines.local.on_behalf.looking import NotLooking
+from regatta.engines.local.on_behalf.own_folders import own_folder
 from regatta.engines.local.replicas import build
 from regatta.engines.local.replicas.build import Placement, build_run
 from regatta.engines.local.replicas.runspec import RunSpec
@@ -24,15 +26,19 @@ def build_pod_run(read: Queries, pod: PodRecord, folder: Path, job_folder: Path)
     if record is None:
         raise FileNotFoundError(f"the job of {pod.name} is gone")
     environment = read.environment(pod.job_uid, pod.revision)
+    context = record.context
     return build_run(
         with_uid(pod.manifest, pod.uid),
         placement=Placement(address=pod.address, port_base=pod.port_base, gpus=pod.gpus),
         environments=dict([environment]) if environment else {},
         context=process_context(
-            record.context, decode_companions(record.companions), known_secrets(job_folder)
+            context, decode_companions(record.companions), known_secrets(job_folder)
         ),
         folder=folder,
         run=pod.run,
+        own=own_folder(context.runs, pod.job_uid, pod.uid, pod.run) if context.runs else None,
+        # As whom we run says nothing of what the account may see.
+        looking=NotLooking() if context.run_as is not None else None,
     )
 
 
@@ -52,4 +58,9 @@ def process_context(
         runtime=context.runtime,
         companions=companions,
         secrets=secrets,
+        run_as=context.run_as,
+        folders=context.folders,
+        library=context.library,
+        images=context.images,
+        given=context.given,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +51,7 @@ _decode = msgspec.json.Decoder(_Record).decode
 def read_progress(folder: Path) -> Progress | None:
     """The last report of the run in this folder, with the time left at the recent pace."""
     try:
-        with open(folder / PROGRESS_FILE, "rb") as file:
+        with open(folder / PROGRESS_FILE, "rb", opener=_open) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
             lines = file.read().splitlines()
     except OSError:
@@ -80,6 +82,22 @@ def read_progress(folder: Path) -> Progress | None:
         at=datetime.fromtimestamp(newest.at, UTC),
         eta_seconds=_time_left(steps) if steps else None,
     )
+
+
+def _open(path: str, flags: int) -> int:
+    """A link is the engine's own, and leads to a file that its account writes. What a program puts
+    in its place is neither followed nor waited for."""
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        fd = os.open(path, flags)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        fd = os.open(os.readlink(path), flags)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a plain file", path)
+    return fd
 
 
 def _time_left(records: list[_Step]) -> float | None:

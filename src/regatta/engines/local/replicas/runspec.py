@@ -57,6 +57,27 @@ class Contained(msgspec.Struct, frozen=True, kw_only=True):
     asks_out_of_memory: tuple[str, ...]
 
 
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """As whom a process runs, by numbers."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+    #: Folders that may be mounted; None: what the account can reach.
+    folders: tuple[str, ...] | None = None
+
+
+class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the run of an account keeps what the account writes: not in the run folder, which is
+    closed to it."""
+
+    path: str
+    uid: int
+    gid: int
+    #: In it, those that are the account's.
+    folders: tuple[str, ...] = ()
+
+
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """One container of the pod, as a process."""
 
@@ -71,6 +92,10 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     #: Variables that the supervisor fills from the job's secrets: each by a Secret's name and a
     #: key of it.
     secrets: dict[str, tuple[str, str]] = {}
+    #: None: as the supervisor does.
+    account: Account | None = None
+    #: What the account has to make before it starts, and does as itself.
+    makes: tuple[str, ...] = ()
 
     @property
     def sees(self) -> dict[str, str]:
@@ -147,8 +172,10 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     log_limits: LogLimits = LogLimits()
     #: Folders whose `workerlog.<n>` files (n >= 1) belong to the replica's log.
     tail_folders: tuple[str, ...] = ()
-    #: Made before the supervisor starts: what emptyDir volumes and Paddle's logs need.
+    #: Made before the supervisor starts: what emptyDir volumes and Paddle's logs need. An account's
+    #: are made by itself, or in its own folder.
     make_folders: tuple[str, ...] = ()
+    own: OwnFolder | None = None
 
 
 encode_run = msgspec.json.Encoder().encode

@@ -20,6 +20,7 @@ import msgspec
 
 from regatta.controller.world import Exit
 from regatta.engines.local import supervisor
+from regatta.engines.local.on_behalf.own_folders import make_own
 from regatta.engines.local.replicas.containers import remove_containers
 from regatta.engines.local.replicas.hierarchies import group_of
 from regatta.engines.local.replicas.leftovers import end_leftovers, group_in, mark_of
@@ -154,7 +155,10 @@ class Runtime:
         (folder / LOGS_FOLDER).mkdir(parents=True, exist_ok=True)
         if not has_room_at_a_glance(folder, ROOM_FOR_REPLICA):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-        for wanted in spec.make_folders:
+        if spec.own is not None:
+            make_own(spec.own, folder)
+        # What an account asks for it makes itself, when it starts.
+        for wanted in spec.make_folders if spec.containers[0].account is None else ():
             os.makedirs(wanted, exist_ok=True)
         # Known before anything starts, so that whoever is killed now can be cleaned up after.
         group = msgspec.structs.replace(spec.group, folders=group_of(spec.run_id))

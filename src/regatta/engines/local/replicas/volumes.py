@@ -6,17 +6,21 @@ that names the `--volume` which helps. A mount path that already is that directo
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from regatta.api import quantity
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions, PersistentVolume
 from regatta.controller.environment.references import TOO_LONG, TooLong
+from regatta.engines.local.on_behalf.bounds import why_not_allowed
+from regatta.engines.local.on_behalf.looking import Looking
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runspec import VOLUMES_FOLDER, Mount
 
@@ -27,9 +31,14 @@ class Place(msgspec.Struct, frozen=True):
     """Where a volume is on this machine."""
 
     directory: str
+    #: What names it, in the pod or on the command line; empty: it is the pod's own.
+    named: str = ""
     #: It is ours to make, and what is in it too.
     make: bool = False
     read_only: bool = False
+
+
+_LOOKING = Looking()
 
 
 class _Refused(Exception):
@@ -50,7 +59,13 @@ class Volumes:
         directory: str,
         folder: Path,
         mounted: Callable[[], Iterable[tuple[str, str]]] | None = None,
+        looking: Looking = _LOOKING,
+        allowed: Sequence[str] | None = None,
+        whole: bool = False,
+        reader: str = "",
     ) -> None:
+        """`allowed`: the folders that may be mounted; None: any. `whole`: nothing inside of them by
+        itself. `reader`: the account that has to be able to read them; empty: nobody asks."""
         self._named = {
             volume.get("name", ""): (number, volume)
             for number, volume in enumerate(pod_spec.get("volumes") or ())
@@ -61,6 +76,10 @@ class Volumes:
         self._directory = directory
         self._folder = folder
         self._mounted = mounted or mounted_devices
+        self._looking = looking
+        self._allowed = allowed
+        self._whole = whole
+        self._reader = reader
         self.problems: list[Problem] = []
         #: Where something would be mounted that cannot be had.
         self.unmet: list[str] = []
@@ -91,23 +110,43 @@ class Volumes:
         except TooLong as too_long:
             raise _Refused(f"{path}.subPathExpr", TOO_LONG) from too_long
         if inner:
+            if self._whole:
+                what = "is set; containers of this server mount a volume whole or not"
+                raise _Refused(f"{path}.subPath", what)
             if inner.startswith("/") or ".." in inner.split("/"):
                 raise _Refused(f"{path}.subPath", f"is {inner!r}; it must stay inside the volume")
             source = os.path.join(source, inner)
         if place.make and source != SHARED_MEMORY:
             self.folders.append(source)
-        elif not os.path.exists(source):
+        elif not self._looking.exists(source):
             raise _Refused(path, f"{source} is not there; make it, or {_hint(name)}")
         return Mount(
-            source=source,
+            source=self._bounded(source, place),
             target=target,
             read_only=bool(wanted.get("readOnly")) or place.read_only,
             volume=name,
         )
 
+    def _bounded(self, source: str, place: Place) -> str:
+        """The same, refused where it is not for this job; without links where that matters."""
+        if not place.named:
+            return source
+        if self._allowed is not None:
+            resolved = self._looking.resolved(source)
+            if why := why_not_allowed(
+                source, resolved, self._allowed, own=self._directory, whole=self._whole
+            ):
+                raise _Refused(place.named, why)
+            source = resolved
+        if self._reader and self._looking.exists(source) and not self._looking.may_read(source):
+            why = f"{source} cannot be read by {self._reader}, as whom the job runs"
+            raise _Refused(place.named, why)
+        return source
+
     def _place(self, name: str, target: str, path: str) -> Place:
         if name in self._overrides:
-            return Place(os.path.join(self._directory, self._overrides[name]))
+            given = f"--volume {name}"
+            return Place(os.path.join(self._directory, self._overrides[name]), given)
         if name not in self._named:
             known = ", ".join(sorted(self._named)) or "none"
             raise _Refused(f"{path}.name", f"no volume {name!r}; the pod's volumes: {known}")
@@ -141,10 +180,10 @@ class Volumes:
         if not directory.startswith("/"):
             raise _Refused(f"{where}.path", f"is {directory!r}; it must begin with /")
         if source.get("type") == "DirectoryOrCreate":
-            return Place(directory, make=True)
-        if not os.path.exists(directory):
+            return Place(directory, f"{where}.path", make=True)
+        if not self._looking.exists(directory):
             raise _Refused(f"{where}.path", f"{directory} is not there; make it, or {_hint(name)}")
-        return Place(directory)
+        return Place(directory, f"{where}.path")
 
     def _claimed(self, name: str, source: dict[str, Any], where: str) -> Place:
         claim = source.get("claimName", "")
@@ -162,13 +201,13 @@ class Volumes:
         self, name: str, claim: str, volume: PersistentVolume, read_only: bool, where: str
     ) -> Place:
         if volume.host_path:
-            if not os.path.isdir(volume.host_path):
+            if not self._looking.is_folder(volume.host_path):
                 raise _Refused(
                     where,
                     f"claim {claim!r} means {volume.host_path} (PersistentVolume {volume.name!r}), "
                     f"which is not there; make it, or {_hint(name)}",
                 )
-            return Place(volume.host_path, read_only=read_only)
+            return Place(volume.host_path, where, read_only=read_only)
         if volume.nfs_server:
             return self._nfs(name, volume.nfs_server, volume.nfs_path, read_only, where)
         kinds = [key for key, value in volume.spec.items() if isinstance(value, dict)]
@@ -191,9 +230,8 @@ class Volumes:
             exported = os.path.normpath("/" + exported.lstrip("/"))
             if os.path.commonpath([exported, wanted]) == exported:
                 inner = os.path.relpath(wanted, exported)
-                return Place(
-                    os.path.normpath(os.path.join(mount_point, inner)), read_only=read_only
-                )
+                place = os.path.normpath(os.path.join(mount_point, inner))
+                return Place(place, where, read_only=read_only)
         raise _Refused(
             where,
             f"{server}:{wanted} is not mounted on this machine; mount it "
@@ -216,7 +254,9 @@ def remove_scratch(
 
     def remove() -> None:
         for run in held:
-            failure = remove_tree(run / VOLUMES_FOLDER)
+            folder = run / VOLUMES_FOLDER
+            # A link there is the engine's own, and leads to where the account's lie.
+            failure = remove_tree(folder.readlink() if folder.is_symlink() else folder)
             if failure is not None:
                 tell(run, failure)
 
@@ -225,9 +265,24 @@ def remove_scratch(
     return thread
 
 
-def is_there_already(mount: Mount) -> bool:
+def is_there_already(mount: Mount, looking: Looking = _LOOKING) -> bool:
     """The path is that directory as it is, so nothing need be done."""
-    return not mount.read_only and os.path.realpath(mount.source) == os.path.realpath(mount.target)
+    return not mount.read_only and looking.resolved(mount.source) == looking.resolved(mount.target)
+
+
+def take_shared_memory(
+    mounts: list[Mount], pod_spec: dict[str, Any]
+) -> tuple[list[Mount], tuple[str, ...]]:
+    """Without this machine's own shared memory, in which one container could read another's; and
+    the options that give the container as much of its own."""
+    shared = next((mount for mount in mounts if mount.source == SHARED_MEMORY), None)
+    if shared is None:
+        return mounts, ()
+    volumes = {volume.get("name"): volume for volume in pod_spec.get("volumes") or ()}
+    wanted = ((volumes.get(shared.volume) or {}).get("emptyDir") or {}).get("sizeLimit")
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2  # as on a cluster
+    size = math.ceil(quantity.parse(wanted)) if wanted else half
+    return [mount for mount in mounts if mount is not shared], ("--shm-size", str(size))
 
 
 def mounted_devices() -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ import msgspec
 
 from regatta.api.job import Job
 from regatta.controller.world import PodPhase, port_block
-from regatta.engines.base import Shell
+from regatta.engines.base import RunAs, Shell
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -20,6 +20,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     python: str | None = None
     volumes: dict[str, str] = {}
     runtime: str = "none"
+    run_as: RunAs | None = None
+    folders: tuple[str, ...] | None = None
+    runs: str = ""
+    library: str = ""
+    images: dict[str, str] | None = None
+    given: dict[str, str] = {}
 
     @classmethod
     def of(cls, shell: Shell) -> Context:
@@ -29,6 +35,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             python=shell.python,
             volumes=shell.volumes,
             runtime=shell.runtime,
+            run_as=shell.run_as,
+            folders=shell.folders,
+            runs=shell.runs,
+            library=shell.library,
+            images=shell.images,
+            given=shell.given,
         )
 
 

@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -92,6 +93,22 @@ def probe_paddle(
             return answer  # a cold disk may be quicker the next time
         _known[key] = answer
     return _known[key]
+
+
+def remembered() -> bytes:
+    """All answers so far, for another process of the same account."""
+    return msgspec.json.encode(list(_known.items()))
+
+
+def remember(answers: bytes) -> None:
+    read = msgspec.json.decode(answers or b"[]", type=list[tuple[Any, Paddle]])
+    for key, answer in read:
+        _known[_as_key(key)] = answer
+
+
+def _as_key(read: Any) -> Any:
+    """A key as it was before it became JSON."""
+    return tuple(map(_as_key, read)) if isinstance(read, list) else read
 
 
 def _ask(interpreter: str, environment: Mapping[str, str], cwd: str, timeout: float) -> Paddle:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -26,17 +26,16 @@ from regatta.controller.labels import REPLACED_BY
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
-from regatta.engines.local.replicas.build import list_ignored
-from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.scheduling.reservations import BEGINNING
 from regatta.engines.local.scheduling.scheduler import never_fits
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.store.secrets_file import Secrets, for_processes
+from regatta.engines.local.submit.ignored import list_ignored
+from regatta.engines.local.submit.inspection import Findings, Question, inspect
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
-from regatta.engines.local.submit.preflight import check_python, needs_python, preflight
-from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, rehearse_here
+from regatta.engines.local.submit.rehearsal import Rehearsal, rehearse_here
 from regatta.engines.submission import read_submission
 
 
@@ -85,20 +84,25 @@ def prepare(
     played = _of_one_each(job) if too_large else job
     rehearsal = rehearse_here(played, where(places_needed(played)), now, machine.gpus)
     known = Secrets.of(for_processes(loaded.secrets))
-    runs, missing = build_runs(played, rehearsal, context, loaded.companions, known, all_pods=False)
-    doubts: list[Problem] = []
-    if not shell.no_preflight:
-        roles = {pod.name: pod.role for pod in rehearsal.pods}
-        by_role = {roles[name]: run for name, run in runs.items()}
-        sound = not (loaded.wrong or missing or too_large)
-        doubts, softer = _preflight(job, by_role, context, probe, sound and not dry_run)
-        warnings += softer
+    found = _inspect(
+        Question(
+            job=played,
+            rehearsal=rehearsal,
+            context=context,
+            companions=loaded.companions,
+            secrets=known,
+            preflight=not shell.no_preflight,
+            may_pull=not (dry_run or loaded.wrong or too_large),
+        ),
+        probe,
+    )
+    warnings += found.warnings
     refuse(
         job.name,
         wrong=loaded.wrong,
-        missing=loaded.with_lines(missing),
+        missing=loaded.with_lines(list(found.missing)),
         too_large=too_large,
-        doubts=loaded.with_lines(doubts),
+        doubts=loaded.with_lines(list(found.doubts)),
         warnings=warnings,
     )
     return Prepared(
@@ -118,13 +122,16 @@ def check_here(submission: Submission, shell: Shell) -> Prepared:
 
 
 def preview(prepared: Prepared) -> Preview:
-    runs, _ = build_runs(
-        prepared.job,
-        prepared.rehearsal,
-        prepared.context,
-        prepared.companions,
-        prepared.known,
-        all_pods=True,
+    found = _inspect(
+        Question(
+            job=prepared.job,
+            rehearsal=prepared.rehearsal,
+            context=prepared.context,
+            companions=prepared.companions,
+            secrets=prepared.known,
+            all_pods=True,
+            preflight=False,
+        )
     )
     notes = ["addresses and ports are the next free ones; another job may take them first"]
     for pod in prepared.rehearsal.pods:
@@ -136,7 +143,7 @@ def preview(prepared: Prepared) -> Preview:
         job=prepared.job,
         warnings=prepared.warnings,
         objects=prepared.rehearsal.objects(),
-        environment={name: run.containers[0].sees for name, run in runs.items()},
+        environment={name: run.containers[0].sees for name, run in found.runs.items()},
         ports=prepared.rehearsal.ports(),
         notes=tuple(notes),
     )
@@ -199,14 +206,13 @@ def refuse(
         raise PreflightFailed(f"{count} with what the job would run", tuple(doubts))
 
 
-def _preflight(
-    job: Job, runs: Mapping[str, RunSpec], context: Context, probe: Probe, may_pull: bool
-) -> tuple[list[Problem], list[Problem]]:
-    problems = check_python(context)
-    if problems:  # what it would run cannot be asked about
-        runs = {role: run for role, run in runs.items() if not needs_python(run)}
-    worse, softer = preflight(job, runs, probe, may_pull=may_pull)
-    return problems + worse, softer
+def _inspect(question: Question, probe: Probe = probe_paddle) -> Findings:
+    """As the one who submits it."""
+    if question.context.run_as is None:
+        return inspect(question, probe)
+    from regatta.engines.local.on_behalf.as_account import inspect_as
+
+    return inspect_as(question, question.context.run_as)
 
 
 def _of_one_each(job: Job) -> Job:

@@ -18,6 +18,7 @@ from regatta.api.source.companions import Companions
 from regatta.controller.observe import ordinal_of
 from regatta.controller.plan import Instant, NewEnvironment, NewPod, Plan
 from regatta.controller.world import Children, port_block
+from regatta.engines.local.on_behalf.own_folders import own_folder
 from regatta.engines.local.replicas.build import Placement, draft_run
 from regatta.engines.local.replicas.gather import process_context, with_uid
 from regatta.engines.local.replicas.runspec import RunSpec
@@ -104,6 +105,7 @@ def build_runs(
             context=process_context(context, companions, secrets),
             folder=Path("/run/regatta") / pod.name,
             run=1,
+            own=own_folder(context.runs, job.uid, pod.name, 1) if context.runs else None,
         )
         if pod.index == 0:
             prefix = f"{job.spec.path_of(pod.role)}.template"

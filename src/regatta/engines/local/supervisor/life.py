@@ -58,7 +58,8 @@ class Life:
         segments = Segments(folder + "/logs", limits["segment_bytes"], limits["segments"])
         self._pump = Pump(segments)
         self._pipes = Pipes(self._pump)
-        self._files = LauncherFiles(self._pump, spec["tail_folders"], self._pipes.echo)
+        anothers = spec.get("own") is not None
+        self._files = LauncherFiles(self._pump, spec["tail_folders"], self._pipes.echo, anothers)
         self._kill_at: float | None = None
         self._stop_reason = ""
         self._played: list[dict[str, Any]] = []

@@ -6,8 +6,18 @@ import ctypes
 import errno
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
+PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+CAPABILITY_VERSION_3 = 0x20080522
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_RDONLY = 1
@@ -34,6 +44,43 @@ def become_subreaper() -> bool:
         return False
     prctl(PR_SET_NAME, b"regatta-replica", 0, 0, 0)
     return bool(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def reach_files_as(account: dict[str, Any]) -> None:
+    """From now on this process opens, makes and passes what the account may, and nothing else; it
+    keeps root's other rights, of which mounting is one. `become` has to follow."""
+    os.setgroups(account["groups"])
+    _libc.setfsgid(ctypes.c_uint(account["gid"]))
+    _libc.setfsuid(ctypes.c_uint(account["uid"]))
+    # These calls say who it was before, not whether they worked; asked for nobody, they say it.
+    nobody = ctypes.c_uint(0xFFFFFFFF)
+    reached = (_libc.setfsuid(nobody) & 0xFFFFFFFF, _libc.setfsgid(nobody) & 0xFFFFFFFF)
+    if reached != (account["uid"], account["gid"]):
+        raise OSError(errno.EPERM, "the account's files cannot be reached as that account")
+
+
+def become(account: dict[str, Any]) -> None:
+    """This process is the account's for good: nothing it starts gets any other rights again, not
+    by a program that gives its owner's. Again it changes nothing."""
+    if os.getresuid() == (account["uid"],) * 3:
+        return
+    _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    last = 0
+    while _libc.prctl(PR_CAPBSET_DROP, last, 0, 0, 0) == 0:
+        last += 1  # until the kernel knows no more of them
+    _libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    os.setgroups(account["groups"])
+    os.setresgid(account["gid"], account["gid"], account["gid"])
+    os.setresuid(account["uid"], account["uid"], account["uid"])
+    # What a process hands on to programs survives a change of user, and where a system keeps its
+    # capabilities through one, so do the others.
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    _check(_libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())), "capset")
+
+
+def may_write_own_maps() -> None:
+    """Who has changed its user may not write what /proc has of it, until it says so."""
+    _libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def take_room(file: int, start: int, length: int) -> bool:

@@ -1,11 +1,12 @@
 """Gives one process its own view of the file system, before it becomes the user's program.
 
-As root a private mount namespace is enough; anybody else gets a user namespace around it in which
-they stay who they are. Mount points that do not exist are made. Where the first missing folder
-would stand in `/` itself, it is made in a private copy of the root (a tmpfs with everything bound
-into it) and the machine's own `/` stays clean; so it is in a folder that one may not write to.
-Anywhere else an empty folder stays behind, because removing it would pull the mount from under
-another replica that uses the same path.
+As root a private mount namespace is enough, also for an account that root plays for: files are then
+reached as that account, so that nothing is shown, made or covered that it may not have. Anybody
+else gets a user namespace around it in which they stay who they are. Mount points that do not exist
+are made. Where the first missing folder would stand in `/` itself, it is made in a private copy of
+the root (a tmpfs with everything bound into it) and the machine's own `/` stays clean; so it is in
+a folder that one may not write to. Anywhere else an empty folder stays behind, because removing it
+would pull the mount from under another replica that uses the same path.
 """
 
 from __future__ import annotations
@@ -24,17 +25,22 @@ class CannotMount(Exception):
     pass
 
 
-def apply(mounts: list[dict[str, Any]]) -> None:
-    """Called in the child between fork and exec."""
+def apply(mounts: list[dict[str, Any]], account: dict[str, Any] | None = None) -> None:
+    """Called in the child between fork and exec. For an account, after `linux.reach_files_as`."""
+    owner = f",uid={account['uid']},gid={account['gid']}" if account else ""
+    within = account["folders"] if account else None
     try:
-        _enter_namespace()
+        _enter_namespace(account)
         if any(_stands_in_root(mount["target"]) for mount in mounts):
-            _copy_root()
+            _copy_root(owner)
     except OSError as error:
         raise CannotMount(_sentence(mounts[0], error)) from None
     for mount in mounts:  # parents come before what is mounted inside them
         try:
-            _bind(mount["source"], mount["target"], mount["read_only"])
+            source = mount["source"]
+            if account:
+                source = _pinned(source, within)
+            _bind(source, mount["target"], mount["read_only"], owner)
         except OSError as error:
             raise CannotMount(_sentence(mount, error)) from None
 
@@ -47,12 +53,29 @@ def _sentence(mount: dict[str, Any], error: OSError) -> str:
     )
 
 
-def _enter_namespace() -> None:
+def _pinned(source: str, within: list[str] | None) -> str:
+    """The same by descriptor: what is looked at is what is mounted, whoever lays the way anew.
+    `within`: folders of which it has to be one, or to lie in one."""
+    fd = os.open(source, os.O_PATH)
+    pinned = f"/proc/self/fd/{fd}"
+    if within is not None:
+        found = os.readlink(pinned)
+        allowed = [os.path.realpath(folder) for folder in within]
+        if not any(found == folder or found.startswith(folder + "/") for folder in allowed):
+            raise OSError(errno.EACCES, f"it leads to {found}, which the server does not allow")
+    return pinned
+
+
+def _enter_namespace(account: dict[str, Any] | None) -> None:
     uid, gid = os.getuid(), os.getgid()
     if uid == 0:
         try:
             linux.unshare(linux.CLONE_NEWNS)
         except PermissionError:  # root in a container without CAP_SYS_ADMIN
+            if account:
+                uid, gid = account["uid"], account["gid"]
+                linux.become(account)
+                linux.may_write_own_maps()
             _enter_user_namespace(uid, gid)
     else:
         _enter_user_namespace(uid, gid)
@@ -74,12 +97,12 @@ def _stands_in_root(target: str) -> bool:
     return not os.path.lexists("/" + target.strip("/").partition("/")[0])
 
 
-def _copy_root() -> None:
+def _copy_root(owner: str) -> None:
     """A tmpfs in which every entry of `/` is bound, as the new `/`."""
     new = "/tmp"
     entries = sorted(os.listdir("/"))
     old = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    linux.mount("tmpfs", new, "tmpfs", data="mode=755")
+    linux.mount("tmpfs", new, "tmpfs", data="mode=755" + owner)
     os.chdir(new)
     # `/tmp` is covered by now: what lies below is reached through the descriptor of the old root.
     os.mkdir(".old")
@@ -95,11 +118,11 @@ def _copy_root() -> None:
     os.chdir("/")
 
 
-def _copy_folder(folder: str) -> None:
+def _copy_folder(folder: str, owner: str) -> None:
     """A tmpfs over the folder, in which every entry of it is bound."""
     entries = sorted(os.listdir(folder))
     old = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    linux.mount("tmpfs", folder, "tmpfs", data="mode=755")
+    linux.mount("tmpfs", folder, "tmpfs", data="mode=755" + owner)
     for entry in entries:
         # What is covered by now is reached through the descriptor.
         _show(f"/proc/self/fd/{old}/{entry}", f"{folder}/{entry}")
@@ -132,13 +155,13 @@ def _nearest_folder(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _bind(source: str, target: str, read_only: bool) -> None:
+def _bind(source: str, target: str, read_only: bool, owner: str) -> None:
     try:
         _make_point(source, target)
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-        _copy_folder(_nearest_folder(target))
+        _copy_folder(_nearest_folder(target), owner)
         _make_point(source, target)
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
     if read_only:

@@ -110,9 +110,11 @@ class LauncherFiles:
     """`workerlog.<n>` of paddle.distributed.launch. Number 0 is on its stdout already, but for
     what its trainer says after the launcher was asked to end."""
 
-    def __init__(self, pump: Pump, folders: list[str], echo: Echo) -> None:
+    def __init__(self, pump: Pump, folders: list[str], echo: Echo, anothers: bool = False) -> None:
+        """`anothers`: programs that run with other rights than ours write there."""
         self._pump = pump
         self._folders = folders
+        self._opener = _file_of_its_own if anothers else _plain_file
         self._echo = echo
         #: How large each number 0 was when the launcher was started: it appends.
         self._repeated_from: dict[str, int] = {}
@@ -158,7 +160,7 @@ class LauncherFiles:
         """What the launcher would have repeated next."""
         source = Source("stdout")
         try:
-            with open(path, "rb", buffering=0, opener=_plain_file) as file:
+            with open(path, "rb", buffering=0, opener=self._opener) as file:
                 file.seek(self._said_until(file, start))
                 while chunk := file.read(CHUNK):
                     self._pump.feed(source, chunk)
@@ -185,7 +187,7 @@ class LauncherFiles:
     def _read_file(self, path: str, number: str) -> None:
         source, offset = self._seen.get(path) or (Source("stdout", f"[{number}] "), 0)
         try:
-            with open(path, "rb", buffering=0, opener=_plain_file) as file:
+            with open(path, "rb", buffering=0, opener=self._opener) as file:
                 if os.fstat(file.fileno()).st_size < offset:
                     offset = 0  # the launcher began it anew
                 file.seek(offset)
@@ -206,8 +208,17 @@ def _plain_file(path: str, flags: int) -> int:
     return fd
 
 
+def _file_of_its_own(path: str, flags: int) -> int:
+    """Of a program that may not read all that we may: no way from there to a file elsewhere."""
+    fd = _plain_file(path, flags | os.O_NOFOLLOW)
+    if os.fstat(fd).st_nlink != 1:
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it has another name, too", path)
+    return fd
+
+
 def _size(path: str) -> int:
     try:
-        return os.stat(path).st_size
+        return os.lstat(path).st_size
     except OSError:
         return 0

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
+_PYTHONS = ("python", "python3")
+
+
 class CannotStart(Exception):
     """The program never ran. `reason` is CannotStart or CannotMount; or it is CannotEnter, and the
     message is the folder of the group."""
@@ -26,6 +29,9 @@ class CannotStart(Exception):
 def spawn(process: dict[str, Any], run_id: str, group: Group, stdout: int, stderr: int) -> int:
     """The pid of the new process, once it has become the user's program."""
     told, tell = os.pipe()
+    if account := process.get("account"):
+        for end in (stdout, stderr):  # or it could not open its own /dev/stderr
+            os.fchown(end, account["uid"], account["gid"])
     pid = os.fork()
     if pid == 0:
         _become(process, run_id, group, stdout, stderr, tell)
@@ -73,13 +79,26 @@ def _become(
 
 def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
     """Returns only when it failed, with reason, exit code and a sentence."""
+    account = process.get("account")
+    if account:
+        from . import linux
+
+        os.umask(0o077)
+        linux.reach_files_as(account)
+        for folder in process["makes"]:
+            try:
+                os.makedirs(folder, exist_ok=True)
+            except OSError as error:
+                return "CannotMount", 126, f"{folder} cannot be made: {error.strerror}"
     if process["mounts"]:
         from . import mounts
 
         try:
-            mounts.apply(process["mounts"])
+            mounts.apply(process["mounts"], account)
         except mounts.CannotMount as error:
             return "CannotMount", 126, str(error)
+    if account:
+        linux.become(account)
     try:
         os.chdir(process["cwd"])
     except OSError as error:
@@ -89,7 +108,10 @@ def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
     candidates = [program]
     if "/" not in program:
         folders = environment.get("PATH", os.defpath).split(":")
-        candidates = [f"{folder or '.'}/{program}" for folder in folders]
+        names = [program]
+        if account and program in _PYTHONS:  # the engine has not looked for it
+            names += [name for name in _PYTHONS if name != program]
+        candidates = [f"{folder or '.'}/{name}" for name in names for folder in folders]
     denied = ""
     for candidate in candidates:
         try:

@@ -1,0 +1,88 @@
+"""What a job of somebody else's may not have of this machine: folders beyond those that a server's
+settings name, and rights beyond those of a plain container."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from regatta.api.problems import Problem
+
+#: A runtime's `--mount` is a line of comma-separated values.
+_SPLITS_A_MOUNT = re.compile(r'[,"\n\r]')
+
+_OF_POD = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "runtimeClassName")
+_SECURITY = (
+    "privileged", "allowPrivilegeEscalation", "procMount", "seLinuxOptions", "seccompProfile",
+    "appArmorProfile", "windowsOptions", "sysctls",
+)  # fmt: skip
+
+
+def why_not_allowed(
+    path: str, resolved: str, folders: Sequence[str], *, own: str = "", whole: bool = False
+) -> str:
+    """What is wrong with mounting it, in a sentence; empty: nothing. `own`: the job's work folder,
+    which nobody has to allow. `whole`: it has to be one of the folders itself. A container runtime
+    finds the way to a folder as root, and a container can lay the way through its own anew."""
+    allowed = [os.path.realpath(folder) for folder in (*folders, own) if folder]
+    if resolved in allowed or (not whole and _is_within(resolved, allowed)):
+        return ""
+    leads = f", which leads to {resolved}," if resolved != os.path.normpath(path) else ""
+    if whole and _is_within(resolved, allowed):
+        folder = next(above for above in allowed if _is_within(resolved, [above]))
+        return f"{path}{leads} is in {folder}, which containers of this server mount whole or not"
+    if not folders:
+        return f"{path}{leads} is a folder of the server's, and its settings allow none"
+    either = "" if whole else ", nor in one"
+    named = ", ".join(folders)
+    return f"{path}{leads} is not one of the folders that the server allows{either}: {named}"
+
+
+def _is_within(path: str, folders: Sequence[str]) -> bool:
+    """All of them free of links."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def why_not_in_a_mount(path: str) -> str:
+    """A path that a runtime would take for more than a path."""
+    if _SPLITS_A_MOUNT.search(path) is None:
+        return ""
+    return f"is {path!r}; a container's mount can have no comma, quote or line end in its path"
+
+
+def widened_rights(spec: dict[str, Any]) -> Iterator[Problem]:
+    """Every field of a pod that asks for more than a plain container has."""
+    for field in _OF_POD:
+        if spec.get(field):
+            yield Problem(f"spec.{field}", _refusal(spec[field]))
+    yield from _of_security(spec.get("securityContext") or {}, "spec.securityContext")
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(spec.get(kind) or ()):
+            path = f"spec.{kind}[{number}]"
+            security = container.get("securityContext") or {}
+            yield from _of_security(security, f"{path}.securityContext")
+            added = (security.get("capabilities") or {}).get("add")
+            if added:
+                yield Problem(f"{path}.securityContext.capabilities.add", _refusal(added))
+            if container.get("volumeDevices"):
+                yield Problem(f"{path}.volumeDevices", _refusal("there"))
+
+
+def _of_security(security: dict[str, Any], path: str) -> Iterator[Problem]:
+    for field in _SECURITY:
+        if security.get(field):
+            yield Problem(f"{path}.{field}", _refusal(security[field]))
+
+
+def _refusal(found: object) -> str:
+    return (
+        f"is {_short(found)}; the server runs everybody's jobs in plain containers, which may have "
+        "no more rights than that. Leave it out"
+    )
+
+
+def _short(found: object) -> str:
+    text = str(found).lower() if isinstance(found, bool) else str(found)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,194 @@
+"""Whose process a team's job is, on the machine of its server: `--isolation users|container|none`.
+
+Makes the shell of a submission: where it runs, as whom and with what. A client's own directory,
+environment and interpreter mean nothing on a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from regatta.api.errors import BadSetting
+from regatta.engines.base import Shell
+from regatta.engines.local.replicas.containers import RUNTIMES
+from regatta.engines.local.replicas.variables import INHERITED, inherited_by_client
+from regatta.server.accounts.unix_accounts import ensure_unix_uid
+from regatta.server.accounts.users import User
+from regatta.server.records.team_database import Database
+from regatta.server.team.unix_uids import (
+    DEFAULT_UIDS,
+    check_uids,
+    find_account,
+    same_named,
+    take_next,
+)
+from regatta.server.team.work_folders import HOME, RUNS, WorkFolders
+
+Kind = Literal["users", "container", "none"]
+KINDS: tuple[Kind, ...] = ("users", "container", "none")
+
+#: Where no settings say otherwise.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+WORK_OF_ROOT = Path("/var/lib/regatta/work")
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationSettings:
+    kind: Kind
+    #: None: `default_work`.
+    work: Path | None = None
+    #: For accounts that are nobody of this machine.
+    uids: range = DEFAULT_UIDS
+    #: Of this machine, those that jobs may mount. None: with `users` whatever the account can
+    #: reach, in containers none.
+    folders: tuple[str, ...] | None = None
+    #: Which interpreter `python` is, by image.
+    images: Mapping[str, str] = field(default_factory=dict)
+    #: podman or docker; empty: whichever there is.
+    runtime: str = ""
+    #: Of every job.
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def default_work(state: Path) -> Path:
+    """Beside the state folder, and where others can reach it when that is asked for."""
+    return WORK_OF_ROOT if os.geteuid() == 0 else state.parent / "work"
+
+
+class Isolation:
+    def __init__(self, settings: IsolationSettings, database: Database, state: Path) -> None:
+        """`state`: the engine's folder. Raises BadSetting with what to do about it."""
+        self.kind = settings.kind
+        self._settings = settings
+        self._database = database
+        self._runtime = _check(settings)
+        work = settings.work or default_work(state)
+        self._work = WorkFolders(work, others_pass=settings.kind == "users")
+        self._work.open(state)
+        self._given = {"PATH": PATH, "LANG": "C.UTF-8", **settings.environment}
+
+    def remarks(self) -> tuple[str, ...]:
+        """What whoever starts the server has to know."""
+        if self.kind != "none":
+            return ()
+        return (
+            "isolation is none: jobs run as the server's own user, so members can read each "
+            "other's files and the server's, its database and credentials included. Use "
+            "--isolation users (as root) or container where that matters.",
+        )
+
+    async def shell_for(self, user: User, job_id: str) -> Shell:
+        """How this user's job runs, in a folder of its own, which is there afterwards. Raises
+        NotPossible where the account cannot be anybody of this machine."""
+        if self.kind == "users" and user.unix_uid is None:
+            user = await self._database.run(ensure_unix_uid, user.name, self._choose)
+        # Names of accounts may be asked for over the network, and disks take their time.
+        return await asyncio.to_thread(self._shell_for, user, job_id)
+
+    def _shell_for(self, user: User, job_id: str) -> Shell:
+        if self.kind == "users":
+            return self._as_account(user, job_id)
+        folder = self._work.of(f"account-{user.id}", user.id, os.getuid(), os.getgid())
+        job = self._work.make_job(folder, job_id, os.getuid(), os.getgid())
+        if self.kind == "none":
+            ours = {"HOME": str(folder / HOME), "USER": user.name}
+            return self._shell(job, {**ours, **self._inherited()})
+        client = {**inherited_by_client(os.environ), "PATH": self._given["PATH"]}
+        return replace(
+            self._shell(job, client),
+            runtime=self._runtime,
+            folders=self._settings.folders or (),
+            runs=str(folder / RUNS),
+            images=None,
+        )
+
+    def _as_account(self, user: User, job_id: str) -> Shell:
+        assert user.unix_uid is not None
+        account = find_account(user.name, user.unix_uid)
+        folder = self._work.of(str(account.uid), user.id, account.uid, account.gid)
+        home = account.home if account.home and os.path.isdir(account.home) else folder / HOME
+        job = self._work.make_job(folder, job_id, account.uid, account.gid)
+        return replace(
+            self._shell(job, self._inherited()),
+            run_as=account.run_as(str(home)),
+            folders=self._settings.folders,
+            runs=str(folder / RUNS),
+            library=str(self._work.library),
+        )
+
+    def forget(self, job_id: str) -> OSError | None:
+        """What keeps the folder of a job that is gone from being removed; None: nothing does."""
+        return self._work.forget(job_id)
+
+    def forget_all_but(self, known: Collection[str]) -> list[OSError]:
+        """The same, of jobs that went while no server ran."""
+        return self._work.forget_all_but(known)
+
+    def _choose(self, user: User, held: Collection[int]) -> int:
+        named = same_named(user.name, held)
+        return take_next(self._settings.uids, self._work.path, held) if named is None else named
+
+    def _shell(self, directory: Path, environment: Mapping[str, str]) -> Shell:
+        given = {k: v for k, v in self._given.items() if not _is_inherited(k)}
+        return Shell(
+            directory=str(directory),
+            environment=dict(environment),
+            images=dict(self._settings.images),
+            given=given,
+        )
+
+    def _inherited(self) -> dict[str, str]:
+        return {k: v for k, v in self._given.items() if _is_inherited(k)}
+
+
+def _is_inherited(name: str) -> bool:
+    return name in INHERITED or name.startswith("LC_")
+
+
+def _check(settings: IsolationSettings) -> Literal["none", "docker", "podman"]:
+    """The runtime."""
+    if settings.kind not in KINDS:
+        raise BadSetting(f"isolation: is {settings.kind!r}; it is one of {', '.join(KINDS)}")
+    _check_folders(settings)
+    if settings.kind == "users":
+        if os.geteuid() != 0:
+            raise BadSetting(
+                "isolation: users needs root, who alone can start processes of other accounts; "
+                "start the server as root, or choose container or none"
+            )
+        check_uids(settings.uids)
+    if settings.kind != "container":
+        return "none"
+    if settings.runtime and settings.runtime not in RUNTIMES:
+        raise BadSetting(f"runtime: is {settings.runtime!r}; it is podman or docker")
+    for runtime in (settings.runtime,) if settings.runtime else ("podman", "docker"):
+        if shutil.which(runtime, path=settings.environment.get("PATH", PATH)) is not None:
+            return "podman" if runtime == "podman" else "docker"
+    wanted = settings.runtime or "podman or docker"
+    raise BadSetting(
+        f"isolation: container needs {wanted}, which is not on PATH; install it, or choose users "
+        "(as root) or none"
+    )
+
+
+def _check_folders(settings: IsolationSettings) -> None:
+    folders = settings.folders or ()
+    for folder in folders:
+        if not os.path.isabs(folder) or not os.path.isdir(folder):
+            raise BadSetting(f"folders: {folder} is no folder of this machine; write its full path")
+    resolved = {os.path.realpath(folder) for folder in folders}
+    for one, other in itertools.permutations(sorted(resolved), 2):
+        if settings.kind == "container" and Path(other).is_relative_to(one):
+            raise BadSetting(
+                f"folders: {other} is in {one}; a container that has the one could lay the way to "
+                "the other anew, so name only one of them"
+            )
