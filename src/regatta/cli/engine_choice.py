@@ -186,9 +186,10 @@ def read_config() -> ConfigFile:
         raise Stop(Exit.INVALID, str(bad).rstrip("."), meanwhile) from bad
     if problem := take_retention(path, content).problem:  # the server's, and no command fails by it
         click.echo(f"warning: {problem} A server that starts now removes nothing.", err=True)
+    content.pop("team", None)  # for a team's server alone
     for name, value in content.items():
         if name not in ConfigFile._fields:
-            fields = ", ".join([*ConfigFile._fields, RETENTION])
+            fields = ", ".join([*ConfigFile._fields, RETENTION, "team"])
             raise Stop(Exit.INVALID, f"{path}: {name!r} is unknown", f"It may hold {fields}.")
         if not isinstance(value, str):
             raise Stop(Exit.INVALID, f"{path}: {name} is {value!r}", "Write text.")

@@ -18,8 +18,8 @@ RETENTION = "retention"
 UNLIMITED = "unlimited"
 #: Bytes of logs that somebody may mean.
 SMALLEST = 1024**2
-#: What else the file may hold, which is for commands.
-OTHERS = ("engine", "context", "kubeconfig", "namespace")
+#: What else the file may hold: for commands, and for a team's server.
+OTHERS = ("engine", "context", "kubeconfig", "namespace", "team")
 
 
 def load_config(path: Path) -> dict[str, Any]:

@@ -6,8 +6,6 @@ from the engine: until then the engine may tell of the job, and it must not come
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select
 
 from regatta.api.errors import BadSetting
@@ -26,26 +24,20 @@ def cutoff(days: float, now: int) -> int | None:
     return now - round(days * DAY) if days else None
 
 
-class Forgotten(NamedTuple):
-    username: str
-    job_id: str
-
-
-def forget_old(connection: Connection, days: float, now: int) -> list[Forgotten]:
+def forget_old(connection: Connection, days: float, now: int) -> list[str]:
     """Deletes some of what has been kept long enough, with all that hangs on it, and says which
-    jobs that were: ask again until it is none."""
+    jobs that were, by their ids: ask again until it is none."""
     ended_before = cutoff(days, now)
     unseen = and_(jobs.c.deleted_at.is_not(None), jobs.c.gone_at < now - DAY)
     goes: ColumnElement[bool] = unseen
     if ended_before is not None:
         goes = or_(unseen, _ended_before(ended_before))
         connection.execute(delete(gaps).where(gaps.c.until_at < ended_before))
-    old = select(jobs.c.username, jobs.c.id).where(goes).order_by(jobs.c.id).limit(AT_ONCE)
-    found = [Forgotten(*row) for row in connection.execute(old)]
-    if found:
-        ids = [one.job_id for one in found]
+    old = select(jobs.c.id).where(goes).order_by(jobs.c.id).limit(AT_ONCE)
+    ids = list(connection.scalars(old))
+    if ids:
         connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
-    return found
+    return ids
 
 
 def _ended_before(moment: int) -> ColumnElement[bool]:

@@ -37,7 +37,7 @@ from regatta.server.accounts.visibility import (
 )
 from regatta.server.openpai_errors import forbidden, no_job, no_virtual_cluster
 from regatta.server.records.job_lists import JobFilter, JobPage, Order, list_jobs
-from regatta.server.records.job_rows import JobRow, job_of
+from regatta.server.records.job_rows import JobRow, job_by_id, job_of
 from regatta.server.records.job_writes import (
     add_tag,
     delete_record,
@@ -94,17 +94,16 @@ class Desk:
         await self._check_cluster(user, loaded)
         new = self._new(user, submission, loaded)
         former = await self._who_makes_room(new, submission) if takes_over else None
-        ground = await self._grounds.prepare(user, new.namespace, new.id, images_of(loaded.job))
         await self.database.run(begin_submit, new, former)
         try:
-            accepted = await self.engine.submit(submission, ground.shell)
+            ground = await self._grounds.prepare(user, new.namespace, new.id)
+            accepted = await self.engine.submit(submission, ground)
         except BaseException:
             if await self.database.run(abandon_submit, new.id):
-                await self.clear(user.name, new.id)
+                await self.clear(new.id)
             raise
         await self.database.run(finish_submit, new.id, accepted.job)
-        row = await self.database.read(job_of, user.name, new.name)
-        return row, replace(accepted, warnings=(*ground.warnings, *accepted.warnings))
+        return await self.database.read(job_by_id, new.id), accepted
 
     async def preview(
         self, caller: Caller, submission: Submission, shell: Shell | None, *, stored: bool
@@ -113,12 +112,11 @@ class Desk:
         loaded = await asyncio.to_thread(read_submission, submission)
         await self._check_cluster(user, loaded)
         namespace, rehearsal = account_namespace(user.name), f"preview-{uuid.uuid4().hex}"
-        ground = await self._grounds.prepare(user, namespace, rehearsal, images_of(loaded.job))
         try:
-            preview = await self.engine.preview(submission, ground.shell, stored=stored)
+            ground = await self._grounds.prepare(user, namespace, rehearsal)
+            return await self.engine.preview(submission, ground, stored=stored)
         finally:
-            await self.clear(user.name, rehearsal)
-        return replace(preview, warnings=(*ground.warnings, *preview.warnings))
+            await self.clear(rehearsal)
 
     async def _as_theirs(
         self, caller: Caller, submission: Submission, shell: Shell | None
@@ -259,11 +257,11 @@ class Desk:
     async def forget(self, row: JobRow) -> None:
         """The record of a job that the engine has deleted."""
         await self.database.run(delete_record, row.id, self._now())
-        await self.clear(row.username, row.id)
+        await self.clear(row.id)
 
-    async def clear(self, user: str, job_id: str) -> None:
+    async def clear(self, job_id: str) -> None:
         """What was made for this job alone."""
-        await self._grounds.clear(user, job_id)
+        await self._grounds.clear(job_id)
 
     async def tag(self, row: JobRow, tag: str) -> None:
         await self.database.run(add_tag, row.id, tag)
@@ -271,16 +269,6 @@ class Desk:
     async def untag(self, row: JobRow, tag: str) -> bool:
         """False: it had no such tag."""
         return await self.database.run(remove_tag, row.id, tag)
-
-
-def images_of(job: Job) -> tuple[str, ...]:
-    """Each once, in the order of the roles."""
-    containers = [
-        container
-        for role in job.spec.roles().values()
-        for container in (role.template.get("spec") or {}).get("containers") or ()
-    ]
-    return tuple(dict.fromkeys(str(one.get("image") or "") for one in containers))
 
 
 def priority_of(extras: dict[str, Any]) -> str:

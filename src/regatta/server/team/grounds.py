@@ -3,33 +3,39 @@ on a machine, a namespace on a cluster."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Protocol
 
-import msgspec
-
-from regatta.api.problems import Problem
 from regatta.engines.base import Shell
 from regatta.server.accounts.users import User
+from regatta.server.team.isolation import Isolation
 
-
-class Ground(msgspec.Struct, frozen=True, kw_only=True):
-    """For one submission."""
-
-    #: None where the engine takes none.
-    shell: Shell | None = None
-    warnings: tuple[Problem, ...] = ()
+log = logging.getLogger(__name__)
 
 
 class Grounds(Protocol):
-    async def prepare(
-        self, user: User, namespace: str, job_id: str, images: tuple[str, ...]
-    ) -> Ground:
-        """`images`: those that the job names. Raises RegattaError."""
+    async def prepare(self, user: User, namespace: str, job_id: str) -> Shell | None:
+        """How a submission of this user's runs; None where the engine takes no shell. Raises
+        RegattaError."""
         ...
 
-    async def clear(self, user: str, job_id: str) -> None:
+    async def clear(self, job_id: str) -> None:
         """What was made for this job alone: the job is no more."""
         ...
+
+
+class MachineGrounds:
+    def __init__(self, isolation: Isolation) -> None:
+        self._isolation = isolation
+
+    async def prepare(self, user: User, namespace: str, job_id: str) -> Shell | None:
+        return await self._isolation.shell_for(user, job_id)
+
+    async def clear(self, job_id: str) -> None:
+        failure = await asyncio.to_thread(self._isolation.forget, job_id)
+        if failure is not None:
+            log.warning("the work folder of a job that is gone stays: %s", failure)
 
 
 class MakesNamespaces(Protocol):
@@ -40,11 +46,9 @@ class ClusterGrounds:
     def __init__(self, engine: MakesNamespaces) -> None:
         self._engine = engine
 
-    async def prepare(
-        self, user: User, namespace: str, job_id: str, images: tuple[str, ...]
-    ) -> Ground:
+    async def prepare(self, user: User, namespace: str, job_id: str) -> Shell | None:
         await self._engine.make_namespace(namespace)
-        return Ground()
+        return None
 
-    async def clear(self, user: str, job_id: str) -> None:
+    async def clear(self, job_id: str) -> None:
         """A namespace stays for the account's next job."""

@@ -30,8 +30,8 @@ async def keep_house(team: Team, every: float = EVERY_SECONDS) -> None:
 async def clean(team: Team) -> None:
     settings, now = team.settings, team.now()
     while gone := await team.database.run(forget_old, settings.keep_days, now):
-        for one in gone:
-            await team.desk.clear(one.username, one.job_id)
+        for job_id in gone:
+            await team.desk.clear(job_id)
     await team.database.run(purge, now)
     if settings.audit_days:
         await team.database.run(forget_audit, now - round(settings.audit_days * DAY))

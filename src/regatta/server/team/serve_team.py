@@ -43,7 +43,7 @@ class Opening:
     database_url: str
     settings: TeamSettings
     engine_name: str
-    open_engine: Callable[[], tuple[Engine, Grounds]]
+    open_engine: Callable[[Database], tuple[Engine, Grounds]]
     transport: Transport
 
 
@@ -67,7 +67,7 @@ def serve_team(
             await asyncio.to_thread(held.take)
             await database.run(ensure_groups, 0)
             has_accounts = bool(await database.read(list_users))
-            engine, grounds = opening.open_engine()
+            engine, grounds = opening.open_engine(database)
         except BaseException:
             held.release()
             database.close()
@@ -75,7 +75,7 @@ def serve_team(
         team = Team(database, engine, opening.engine_name, opening.settings, grounds)
         for lost in await settle_unfinished(database, engine):
             log.warning("the submit of %s~%s was cut off and made no job", lost.username, lost.name)
-            await team.desk.clear(lost.username, lost.id)
+            await team.desk.clear(lost.id)
         ours = Ours(
             secure=opening.transport.secure,
             names=frozenset(process.hosts),

@@ -46,6 +46,11 @@ class TeamSettings:
     isolation: dict[str, Any] = field(default_factory=dict)
 
 
+def team_database_url(folder: Path, settings: TeamSettings) -> str:
+    """`folder`: the server's own."""
+    return settings.database or f"sqlite:///{folder / 'team.db'}"
+
+
 def read_team_settings(path: Path, said: Any) -> TeamSettings:
     """`said`: what the file at `path` has under `team`. Raises BadSetting with all that is
     wrong."""

@@ -1,0 +1,110 @@
+"""From a command line and `config.yaml` to a team's server that can be started."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from regatta.cli.engine_choice import KUBERNETES, Chosen, config_path
+from regatta.daemon.server_files import Address
+from regatta.engines.base import Engine
+from regatta.engines.local.config_file import load_config
+from regatta.engines.local.home import Home
+from regatta.server.accounts.visibility import Visibility
+from regatta.server.records.team_database import Database
+from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
+from regatta.server.team.isolation import Isolation
+from regatta.server.team.isolation_settings import isolation_of
+from regatta.server.team.serve_team import Opening, serve_team
+from regatta.server.team.team_settings import (
+    SECTION,
+    TeamSettings,
+    read_team_settings,
+    team_database_url,
+)
+from regatta.server.transport_rules import transport_of
+
+OpenEngine = Callable[[Database], tuple[Engine, Grounds]]
+
+
+def team_settings() -> TeamSettings:
+    """As `config.yaml` has them."""
+    path = config_path()
+    return read_team_settings(path, load_config(path).get(SECTION))
+
+
+def team_folder(chosen: Chosen, home: Home) -> Path:
+    """Where the files of a team's server in front of this engine are."""
+    if chosen.engine != KUBERNETES:
+        return home.path
+    from regatta.daemon.find import cluster_files
+    from regatta.engines.kubernetes.engine.engine import cluster_access
+
+    return cluster_files(home, cluster_access(chosen.kubeconfig, chosen.context).context).folder
+
+
+def team_server(
+    chosen: Chosen,
+    home: Home,
+    host: str,
+    *,
+    database: str | None,
+    isolation: str | None,
+    visibility: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    behind_proxy: bool,
+) -> tuple[Path, Callable[[str, int], int]]:
+    """Its folder, and what serves it on a host and port; the latter answers the exit status."""
+    settings = team_settings()
+    if visibility:
+        settings = dataclasses.replace(settings, visibility=Visibility(visibility))
+    transport = transport_of(host, tls_cert=tls_cert, tls_key=tls_key, behind_proxy=behind_proxy)
+    folder = team_folder(chosen, home)
+    if chosen.engine == KUBERNETES:
+        open_engine = _on_cluster(chosen)
+    else:
+        open_engine = _on_machine(home, settings, isolation, host)
+    opening = Opening(
+        folder=folder,
+        database_url=database or team_database_url(folder, settings),
+        settings=settings,
+        engine_name=chosen.engine,
+        open_engine=open_engine,
+        transport=transport,
+    )
+
+    def ready(address: Address, has_accounts: bool) -> None:
+        print(f"serving {address.url} for a team\n  state: {folder}", flush=True)
+        if not has_accounts:
+            print("  nobody can sign in yet: `regatta users add --admin NAME`", flush=True)
+
+    return folder, lambda host, port: serve_team(opening, host=host, port=port, ready=ready)
+
+
+def _on_cluster(chosen: Chosen) -> OpenEngine:
+    from regatta.engines.kubernetes.engine.engine import KubernetesEngine, cluster_access
+
+    access = cluster_access(chosen.kubeconfig, chosen.context)
+
+    def open_engine(_: Database) -> tuple[Engine, Grounds]:
+        engine = KubernetesEngine(access, namespace=chosen.namespace, wide=True, members_only=True)
+        return engine, ClusterGrounds(engine)
+
+    return open_engine
+
+
+def _on_machine(home: Home, settings: TeamSettings, kind: str | None, host: str) -> OpenEngine:
+    from regatta.engines.local.engine import LocalEngine
+
+    wanted = isolation_of(settings.isolation, kind, host)
+
+    def open_engine(database: Database) -> tuple[Engine, Grounds]:
+        isolation = Isolation(wanted, database, home.path)
+        for remark in isolation.remarks():
+            print(f"warning: {remark}", file=sys.stderr, flush=True)
+        return LocalEngine(home), MachineGrounds(isolation)
+
+    return open_engine

@@ -1,0 +1,77 @@
+"""`team.isolation` in `config.yaml`, and `--isolation`: what they may say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from regatta.api.errors import BadSetting
+from regatta.server.team.isolation import KINDS, IsolationSettings
+from regatta.server.transport_rules import is_loopback
+
+_WHERE = "team.isolation"
+
+
+def isolation_of(said: dict[str, Any], kind: str | None, host: str) -> IsolationSettings:
+    """`kind`: the command line's word, which goes before the file's. Raises BadSetting."""
+    unknown = [name for name in said if name not in ("kind", *_READERS)]
+    if unknown:
+        allowed = ", ".join(("kind", *_READERS))
+        raise BadSetting(f"{_WHERE}.{unknown[0]} is unknown; it may hold {allowed}")
+    chosen = kind or said.get("kind")
+    if chosen is None:
+        if not is_loopback(host):
+            raise BadSetting(
+                f"--host is {host}, which other machines can reach, and nothing says whose the "
+                "processes of members' jobs are; add --isolation users (as root), container or "
+                "none"
+            )
+        chosen = "none"
+    if chosen not in KINDS:
+        raise BadSetting(f"{_WHERE}.kind is {chosen!r}; write {', '.join(KINDS)}")
+    values: dict[str, Any] = {}
+    for name, (right, read) in _READERS.items():
+        if said.get(name) is None:
+            continue
+        try:
+            values[name] = read(said[name])
+        except (ValueError, TypeError):
+            raise BadSetting(f"{_WHERE}.{name} is {said[name]!r}; write {right}") from None
+    return IsolationSettings(kind=chosen, **values)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return value
+
+
+def _uids(value: object) -> range:
+    first, dash, last = _text(value).partition("-")
+    if not dash or int(last) < int(first):
+        raise ValueError
+    return range(int(first), int(last) + 1)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError
+    return tuple(map(_text, value))
+
+
+def _texts_by_name(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError
+    return {_text(name): _text(text) for name, text in value.items()}
+
+
+#: What each is written as, and who reads it. ValueError: it is not.
+_READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "work": ("a folder, such as /var/lib/regatta/work", lambda value: Path(_text(value))),
+    "uids": ("the first and the last, such as 200000-299999", _uids),
+    "folders": ("a list of folders, such as [/data]", _texts),
+    "images": ("a map, such as `{paddle:2.6: /opt/paddle/bin/python}`", _texts_by_name),
+    "runtime": ("podman or docker", _text),
+    "environment": ("a map of variables", _texts_by_name),
+}
