@@ -64,11 +64,6 @@ BEYOND_BASELINE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         "securityContext.sysctls[0].name",
     ),
-    "an open /proc": (
-        {"hostUsers": False},
-        {"securityContext": {"procMount": "Unmasked"}},
-        "containers[0].securityContext.procMount",
-    ),
     "a probe of another host": (
         {},
         {"livenessProbe": {"httpGet": {"port": 80, "host": "169.254.169.254"}}},
@@ -80,11 +75,7 @@ BEYOND_BASELINE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "containers[0].lifecycle.preStop.tcpSocket.host",
     ),
     "a privileged container before the others": (
-        {
-            "initContainers": [
-                {"name": "i", "image": "i", "securityContext": {"privileged": True}}
-            ]
-        },
+        {"initContainers": [{"name": "i", "image": "i", "securityContext": {"privileged": True}}]},
         {},
         "initContainers[0].securityContext.privileged",
     ),

@@ -35,6 +35,12 @@ def test_what_pod_security_would_refuse_is_refused_by_its_field(wish: str) -> No
     assert "Pod Security baseline" in found[f"{TEMPLATE}.{place}"]
 
 
+def test_an_open_proc_is_refused_also_where_a_newer_release_would_take_it() -> None:
+    """With a user name space of its own a pod may have it there; on others it would wait."""
+    job = a_hostile_job({"hostUsers": False}, {"securityContext": {"procMount": "Unmasked"}})
+    assert list(refused(job)) == [f"{TEMPLATE}.containers[0].securityContext.procMount"]
+
+
 @pytest.mark.parametrize("wish", WITHIN_BASELINE)
 def test_what_it_allows_is_allowed(wish: str) -> None:
     assert refused(a_hostile_job(*WITHIN_BASELINE[wish])) == {}
