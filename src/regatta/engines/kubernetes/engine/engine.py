@@ -6,7 +6,7 @@ import asyncio
 import builtins
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,8 +42,16 @@ from regatta.engines.kubernetes.api.kube_errors import ApiError, ConfigError
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.cache.shared import SharedInformers
-from regatta.engines.kubernetes.engine import capacity, events, patches, watch
+from regatta.engines.kubernetes.engine import (
+    capacity,
+    departures,
+    events,
+    followed,
+    patches,
+    watch,
+)
 from regatta.engines.kubernetes.engine.asking import asked, streamed
+from regatta.engines.kubernetes.engine.departures import Departures
 from regatta.engines.kubernetes.engine.followed import FollowedPods
 from regatta.engines.kubernetes.engine.jobs import (
     find_document,
@@ -88,6 +96,7 @@ class KubernetesEngine:
         namespace: str = "",
         wide: bool = False,
         members_only: bool = False,
+        recorded: bool = False,
         linger_seconds: float | None = None,
         observer: CallObserver | None = None,
     ) -> None:
@@ -99,6 +108,9 @@ class KubernetesEngine:
         `members_only`: jobs are those of a team's members, who have no rights of their own in the
         cluster. They run in namespaces that `make_namespace` made, and ask for no more than
         `member_rules` lets them.
+
+        `recorded`: somebody watches all jobs and writes down what becomes of them; then what the
+        cluster has no more can be asked for a while (`departed`).
         """
         self.access = access
         self._namespace = namespace or access.namespace
@@ -106,7 +118,8 @@ class KubernetesEngine:
         linger = (LINGER_SECONDS if wide else 0.0) if linger_seconds is None else linger_seconds
         self._informers = SharedInformers(self._client, INFORMERS, linger_seconds=linger)
         self._subscriptions = Subscriptions(self._informers, wide=wide)
-        self._followed = FollowedPods()
+        self._followed = FollowedPods(departures.MOST_JOBS if recorded else followed.MOST_JOBS)
+        self._departures = Departures(self._subscriptions, self._followed) if recorded else None
         self._members_only = members_only
         self._namespaces = MemberNamespaces(self._client)
 
@@ -211,7 +224,11 @@ class KubernetesEngine:
 
     @asked
     async def delete(self, namespace: str, name: str) -> None:
-        self._followed.forget(await patches.delete(self._client, namespace, name))
+        self._let_go(await patches.delete(self._client, namespace, name))
+
+    def _let_go(self, job: Job) -> None:
+        if self._departures is None:  # else it is asked for yet
+            self._followed.forget(job)
 
     @asked
     async def delete_many(
@@ -227,7 +244,7 @@ class KubernetesEngine:
         batch = doomed[: patches.AT_ONCE]
         await patches.delete_many(self._client, batch)
         for job in batch:
-            self._followed.forget(job)
+            self._let_go(job)
         ending = {job.name: job.uid for job in batch}
         return Removal(ending=ending, left=len(doomed) - len(batch))
 
@@ -247,7 +264,9 @@ class KubernetesEngine:
 
     @asked
     async def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]:
-        job = await get_job(self._client, namespace, name, uid)
+        return await self._pods(await get_job(self._client, namespace, name, uid))
+
+    async def _pods(self, job: Job) -> builtins.list[PodView]:
         present = await list_pods(self._client, job)
         there = {pod.metadata.uid for pod in present}
         views = [
@@ -259,6 +278,13 @@ class KubernetesEngine:
         views += [*remembered(job, views)]
         order = {role: number for number, role in enumerate(job.spec.roles())}
         return sorted(views, key=lambda v: (order.get(v.role, 99), v.index, v.attempt))
+
+    @asked
+    async def departed(self, *, uid: str) -> tuple[Job, builtins.list[PodView]] | None:
+        """A job that is no more, as it was when it went, with all that is known of its replicas;
+        None where nobody watched, or too long ago."""
+        job = None if self._departures is None else self._departures.job(uid)
+        return None if job is None else (job, await self._pods(job))
 
     @asked
     async def events(
@@ -326,8 +352,10 @@ class KubernetesEngine:
             found = await find_document(self._client, namespace, name)
             seen = found.metadata.resource_version if found else ""
         updates = watch.watch_jobs(self._subscriptions, namespace, name, seen=seen)
-        async with aclosing(updates) as watched:
-            async for update in watched:
+        async with AsyncExitStack() as stack:
+            if self._departures is not None and not (namespace or name):
+                await stack.enter_async_context(self._departures.watched())
+            async for update in await stack.enter_async_context(aclosing(updates)):
                 yield update
 
     @streamed
