@@ -1,6 +1,8 @@
-# The operator's image. Any base of the Debian family will do, with or without Python.
+# The operator's image, or with PARTS=team-server that of a team's server. Any base of the Debian
+# family will do, with or without Python.
 #
 #   docker build -t regatta/operator:0.1.0 .
+#   docker build -t regatta/team-server:0.1.0 --build-arg PARTS=team-server .
 ARG BASE=python:3.11-slim
 FROM ${BASE} AS build
 
@@ -14,8 +16,9 @@ RUN if ! python3 -c 'import ensurepip' 2>/dev/null; then \
 ENV PATH=/opt/regatta/bin:$PATH
 
 # First what changes seldom: exact versions, checked by their hashes.
-COPY requirements/operator.txt /src/requirements/operator.txt
-RUN pip install --no-cache-dir --require-hashes -r /src/requirements/operator.txt
+ARG PARTS=operator
+COPY requirements/${PARTS}.txt /src/requirements/parts.txt
+RUN pip install --no-cache-dir --require-hashes -r /src/requirements/parts.txt
 
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
@@ -26,7 +29,7 @@ RUN pip install --no-cache-dir --no-deps /src \
 
 FROM ${BASE}
 COPY --from=build /opt/regatta /opt/regatta
-# Whoever runs another verb in it means the cluster: the server of a machine is not in here.
+# Whoever runs another verb in it means the cluster: the engine of a machine is not in here.
 ENV PATH=/opt/regatta/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     REGATTA_ENGINE=kubernetes
 USER 65532:65532

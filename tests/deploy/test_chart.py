@@ -18,6 +18,7 @@ from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.programs import KUBERNETES_VERSION
 
 CHART = ROOT / "charts/regatta"
+TEAM_SERVER = ROOT / "deploy/v1/team-server.yaml"
 Documents = dict[tuple[str, str], dict[str, Any]]
 
 
@@ -78,6 +79,34 @@ def test_the_chart_deploys_what_the_manifest_does(tmp_path: Path) -> None:
     theirs = chart["Deployment", "paddle-controller-manager"]["spec"]
     assert theirs["selector"] == ours["selector"]
     assert theirs["template"]["spec"] == ours["template"]["spec"]
+
+
+def test_a_team_s_server_is_there_when_asked_for_and_as_its_manifest_says(tmp_path: Path) -> None:
+    plain = {
+        (document["kind"], document["metadata"]["name"]): document
+        for document in yaml.safe_load_all(TEAM_SERVER.read_text())
+    }
+    assert not plain.keys() & rendered(tmp_path).keys()
+    chart = rendered(tmp_path, "teamServer.enabled=true")
+    assert plain.keys() <= chart.keys()
+    for key, ours in plain.items():
+        theirs = chart[key]
+        if "rules" in ours:
+            assert theirs["rules"] == ours["rules"]
+        if key[0] in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
+            said = yaml.safe_dump(theirs["spec"], width=1000)
+            assert said.replace(":here:", ":paddle-system:") == yaml.safe_dump(
+                ours["spec"], width=1000
+            )
+        if key[0] == "PersistentVolumeClaim":
+            assert theirs["spec"] == ours["spec"]
+    ours, theirs = (found["Deployment", "regatta-team-server"]["spec"] for found in (plain, chart))
+    assert theirs["template"]["spec"] == ours["template"]["spec"]
+    assert (theirs["replicas"], theirs["strategy"]) == (ours["replicas"], ours["strategy"])
+    labels = theirs["template"]["metadata"]["labels"]
+    assert theirs["selector"]["matchLabels"].items() <= labels.items()
+    service = chart["Service", "regatta-team-server"]["spec"]
+    assert service["selector"] == theirs["selector"]["matchLabels"]
 
 
 def test_watching_one_namespace_needs_no_right_on_the_cluster(tmp_path: Path) -> None:
@@ -183,6 +212,7 @@ def test_metrics_come_with_a_monitor_and_a_board_when_asked_for(tmp_path: Path) 
             ("metrics.service=false", "metrics.serviceMonitor.enabled=true"),
             "needs metrics.service: true",
         ),
+        (("teamServer.enabled=true", "watchNamespace=team"), "leave watchNamespace empty"),
     ],
 )
 def test_a_wrong_value_is_refused(tmp_path: Path, values: tuple[str, ...], words: str) -> None:
@@ -199,11 +229,13 @@ def test_helm_installs_and_uninstalls_on_a_real_api_server(
     """K20: the former chart could not be installed at all."""
     plane = start_plane(scheduler=False, kwok=False)
     here = ("--kubeconfig", str(plane.admin_kubeconfig), "-n", "paddle-system")
-    ended = helm(tmp_path, "install", "regatta", str(CHART), "--create-namespace", *here)
+    team = ("--set", "teamServer.enabled=true")
+    ended = helm(tmp_path, "install", "regatta", str(CHART), "--create-namespace", *team, *here)
     assert ended.returncode == 0, ended.stderr
     wait_until_served(plane)
     path = "/apis/apps/v1/namespaces/paddle-system/deployments"
-    assert [d["metadata"]["name"] for d in plane.api.items(path)] == ["paddle-controller-manager"]
+    names = {deployment["metadata"]["name"] for deployment in plane.api.items(path)}
+    assert names == {"paddle-controller-manager", "regatta-team-server"}
 
     ended = helm(tmp_path, "uninstall", "regatta", *here)
     assert ended.returncode == 0, ended.stderr

@@ -51,3 +51,15 @@ control-plane: controller-manager
   resources: [podgroups]
   verbs: [create, get, list, watch, delete]
 {{- end }}
+
+{{- /* A team's server, which is another program than the operator. */}}
+{{- define "regatta.teamServer.identity" -}}
+app.kubernetes.io/name: regatta-team-server
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{- define "regatta.teamServer.labels" -}}
+{{ include "regatta.teamServer.identity" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}

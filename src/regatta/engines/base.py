@@ -177,7 +177,8 @@ class Gone(NamedTuple):
 
 
 class Synced(NamedTuple):
-    """Everything that was there when the watch began has been told."""
+    """Everything that was there when the watch began has been told; or, after a `Lost`, everything
+    that changed meanwhile."""
 
 
 class Lost(NamedTuple):

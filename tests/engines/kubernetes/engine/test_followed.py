@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from regatta.api.job import Job, JobSpec, Metadata, Mode
 from regatta.engines.kubernetes.api import models
-from regatta.engines.kubernetes.engine.followed import MOST_JOBS, MOST_PODS, FollowedPods
+from regatta.engines.kubernetes.engine.followed import (
+    MOST_IN_ALL,
+    MOST_JOBS,
+    MOST_PODS,
+    FollowedPods,
+)
 
 
 def a_job(uid: str) -> Job:
@@ -22,8 +27,8 @@ def uids(followed: FollowedPods, job: Job) -> list[str]:
 def test_a_pod_is_remembered_as_it_was_last_seen() -> None:
     followed, job = FollowedPods(), a_job("j")
 
-    followed.note(job, a_pod("p"))
-    followed.note(job, a_pod("p", "Succeeded"))
+    followed.note(job.uid, a_pod("p"))
+    followed.note(job.uid, a_pod("p", "Succeeded"))
 
     assert [pod.status.phase for pod in followed.of(job)] == ["Succeeded"]
 
@@ -31,10 +36,10 @@ def test_a_pod_is_remembered_as_it_was_last_seen() -> None:
 def test_only_the_jobs_that_were_followed_last_are_remembered() -> None:
     followed = FollowedPods()
     for number in range(MOST_JOBS):
-        followed.note(a_job(f"j{number}"), a_pod(f"p{number}"))
-    followed.note(a_job("j0"), a_pod("p0"))
+        followed.note(f"j{number}", a_pod(f"p{number}"))
+    followed.note("j0", a_pod("p0"))
 
-    followed.note(a_job("one more"), a_pod("p"))
+    followed.note("one more", a_pod("p"))
 
     assert len(followed) == MOST_JOBS
     assert uids(followed, a_job("j1")) == []
@@ -45,15 +50,25 @@ def test_a_job_that_starts_again_for_ever_is_not_remembered_for_ever() -> None:
     followed, job = FollowedPods(), a_job("j")
 
     for number in range(MOST_PODS + 5):
-        followed.note(job, a_pod(f"p{number}"))
+        followed.note(job.uid, a_pod(f"p{number}"))
 
     assert uids(followed, job) == [f"p{number}" for number in range(5, MOST_PODS + 5)]
 
 
 def test_a_job_that_is_gone_is_forgotten() -> None:
     followed, job = FollowedPods(), a_job("j")
-    followed.note(job, a_pod("p"))
+    followed.note(job.uid, a_pod("p"))
 
     followed.forget(job)
 
     assert (len(followed), uids(followed, job)) == (0, [])
+
+
+def test_of_all_jobs_together_so_many_are_remembered() -> None:
+    followed = FollowedPods(most_jobs=MOST_IN_ALL)
+    for number in range(MOST_IN_ALL + 3):
+        followed.note(f"j{number}", a_pod(f"p{number}"))
+
+    assert len(followed) == MOST_IN_ALL
+    assert uids(followed, a_job("j2")) == []
+    assert uids(followed, a_job("j3")) == ["p3"]

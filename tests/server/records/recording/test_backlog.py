@@ -72,10 +72,18 @@ def test_a_job_that_is_gone_is_asked_for_at_once_until_it_is_forgotten() -> None
     backlog.tell(a_job("j"))
     assert not backlog.gone(Gone("default", "other"))
     assert backlog.gone(Gone("default", "j"))
-    assert backlog.take(10) == []
     assert [where.uid for where in backlog.take_due(10)] == ["uid-j"]
     backlog.forgotten("uid-j")
     assert backlog.next_look() is None
+
+
+def test_what_was_told_last_of_a_job_that_is_gone_is_still_written() -> None:
+    backlog = Backlog(Clock())
+    last = a_job("j", Phase.FAILED)
+    backlog.tell(a_job("j"))
+    backlog.tell(last)
+    backlog.gone(Gone("default", "j"))
+    assert backlog.take(10) == [last]
 
 
 def test_blindness_begins_once_and_ends_as_a_gap() -> None:

@@ -77,6 +77,93 @@ def test_a_stream_that_breaks_is_begun_again_and_what_went_meanwhile_is_found_ou
     asyncio.run(story())
 
 
+def test_a_job_that_ends_and_goes_in_one_moment_ended_as_it_was_told(database: Database) -> None:
+    async def story() -> None:
+        engine, records = Scripted(a_job("brief")), Records(database)
+        async with recording(_engine(engine), database):
+            await records.shows("brief", "RUNNING")
+            engine.say(a_job("brief", Phase.FAILED, reason="Failed", message="exit 3"))
+            del engine.jobs["uid-brief"]
+            engine.say(Gone("default", "brief"))
+
+            async def gone() -> bool:
+                row = await records.of("brief")
+                return row is not None and row.gone_at is not None
+
+            await eventually(gone, "the farewell")
+            row = await records.shows("brief", "FAILED")
+        assert (row.message, row.end_seen) == ("exit 3", True)
+
+    asyncio.run(story())
+
+
+def test_replicas_whose_end_only_the_job_remembers_have_ended(database: Database) -> None:
+    """Their pods were seen while they ran, and cleaned away when nobody looked."""
+    ended = a_job("cleaned", Phase.FAILED)
+    left = replace(
+        a_pod(ended), uid="", current=False, phase="Failed", exit_code=3, finished_at=None
+    )
+
+    async def story() -> None:
+        engine, records = Scripted(a_job("cleaned")), Records(database)
+        async with recording(_engine(engine), database):
+            await records.shows("cleaned", "RUNNING")
+        engine.jobs["uid-cleaned"] = ended
+        engine.pods_of["uid-cleaned"] = [replace(left, reason="Removed", message="no data")]
+        async with recording(_engine(engine), database):
+            await records.settles("cleaned", "FAILED")
+        (replica,) = await records.replicas("cleaned")
+        assert (replica.uid, replica.phase, replica.exit_code) == ("pod-cleaned-0", "Failed", 3)
+        assert (replica.reason, replica.message) == ("Removed", "no data")
+
+    asyncio.run(story())
+
+
+def test_what_was_seen_of_a_replica_is_not_replaced_by_what_is_remembered(
+    database: Database,
+) -> None:
+    ended = a_job("seen", Phase.FAILED)
+    told = replace(a_pod(ended), phase="Failed", exit_code=3, reason="OOMKilled")
+
+    async def story() -> None:
+        engine, records = Scripted(ended), Records(database)
+        engine.pods_of["uid-seen"] = [told]
+        async with recording(_engine(engine), database):
+            await records.settles("seen", "FAILED")
+            engine.pods_of["uid-seen"] = [replace(told, uid="", reason="Removed", current=False)]
+            engine.say(replace(ended, status=replace(ended.status, message="later")))
+
+            async def written() -> bool:
+                row = await records.of("seen")
+                return row is not None and row.message == "later"
+
+            await eventually(written, "the later word")
+        (replica,) = await records.replicas("seen")
+        assert (replica.exit_code, replica.reason) == (3, "OOMKilled")
+
+    asyncio.run(story())
+
+
+def test_a_replica_that_vanished_says_that_its_end_was_not_seen(database: Database) -> None:
+    ended = a_job("lost", Phase.FAILED)
+
+    async def story() -> None:
+        engine, records = Scripted(a_job("lost")), Records(database)
+        async with recording(_engine(engine), database):
+            await records.shows("lost", "RUNNING")
+            engine.pods_of["uid-lost"] = [
+                replace(a_pod(a_job("lost")), current=False),
+                replace(a_pod(ended), uid="other", index=1, phase="Failed", exit_code=1),
+            ]
+            engine.say(ended)
+            await records.shows("lost", "FAILED")
+        first, second = await records.replicas("lost")
+        assert (first.phase, first.reason) == ("Unknown", "NotSeen")
+        assert (second.phase, second.exit_code) == ("Failed", 1)
+
+    asyncio.run(story())
+
+
 def test_an_engine_that_is_away_when_the_server_starts_is_waited_for(database: Database) -> None:
     async def story() -> None:
         engine, records = Scripted(a_job("one")), Records(database)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import functools
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
-from regatta.api.checks.names import about_namespace
-from regatta.api.errors import BadRequest, NoCluster
+from regatta.api.errors import NoCluster
 from regatta.api.job import Job
-from regatta.controller.changes import no_such_job
 from regatta.controller.plan import Instant
 from regatta.engines.base import (
     Accepted,
@@ -41,11 +38,20 @@ from regatta.engines.inventory import (
 from regatta.engines.kubernetes.access.config import ClusterAccess, load_access
 from regatta.engines.kubernetes.api.client import ClientSettings, KubeClient
 from regatta.engines.kubernetes.api.exchange import CallObserver
-from regatta.engines.kubernetes.api.kube_errors import ConfigError, KubeError
+from regatta.engines.kubernetes.api.kube_errors import ApiError, ConfigError
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.cache.shared import SharedInformers
-from regatta.engines.kubernetes.engine import capacity, events, patches, watch
+from regatta.engines.kubernetes.engine import (
+    capacity,
+    departures,
+    events,
+    followed,
+    patches,
+    watch,
+)
+from regatta.engines.kubernetes.engine.asking import asked, streamed
+from regatta.engines.kubernetes.engine.departures import Departures
 from regatta.engines.kubernetes.engine.followed import FollowedPods
 from regatta.engines.kubernetes.engine.jobs import (
     find_document,
@@ -57,14 +63,17 @@ from regatta.engines.kubernetes.engine.jobs import (
 )
 from regatta.engines.kubernetes.engine.logs import job_logs
 from regatta.engines.kubernetes.engine.logs.follower import Follower
+from regatta.engines.kubernetes.engine.members.member_namespaces import MemberNamespaces
 from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
-from regatta.engines.kubernetes.engine.refusals import explained
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 from regatta.engines.listing import ended_last
 from regatta.engines.one_run import the_run
 from regatta.engines.shell_refusal import refuse_shell
+
+if TYPE_CHECKING:
+    from regatta.api.load import Loaded
 
 # What reads job files needs pydantic; it is imported by those that submit, so that the others
 # start quickly.
@@ -75,53 +84,8 @@ INFORMERS = InformerSettings(first_pause_seconds=0.2, longest_pause_seconds=5.0)
 #: A server's readers come and go; what it knows of the cluster is kept for the next one.
 LINGER_SECONDS = 10.0
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 # Informers say on their log what a stream tells as `Lost`; a terminal need not see it twice.
 logging.getLogger("regatta.engines.kubernetes").addHandler(logging.NullHandler())
-
-
-def _check_names(namespace: object = None, name: object = None, *_: object, **__: object) -> None:
-    """Of a call that says where: names become parts of a path, and `..` would lead elsewhere."""
-    if isinstance(namespace, str) and namespace and (wrong := about_namespace(namespace)):
-        raise BadRequest(f"namespace: {wrong}")
-    if isinstance(name, str) and name in (".", ".."):
-        raise no_such_job(str(namespace), name)
-
-
-def _call(
-    method: Callable[Concatenate[KubernetesEngine, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[KubernetesEngine, P], Coroutine[Any, Any, T]]:
-    """The cluster's refusals come as the errors that doors know."""
-
-    @functools.wraps(method)
-    async def asked(self: KubernetesEngine, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        _check_names(*args, **kwargs)
-        try:
-            return await method(self, *args, **kwargs)
-        except KubeError as trouble:
-            raise explained(trouble, self.access) from trouble
-
-    return asked
-
-
-def _stream(
-    method: Callable[Concatenate[KubernetesEngine, P], AsyncGenerator[T, None]],
-) -> Callable[Concatenate[KubernetesEngine, P], AsyncGenerator[T, None]]:
-    @functools.wraps(method)
-    async def streamed(
-        self: KubernetesEngine, /, *args: P.args, **kwargs: P.kwargs
-    ) -> AsyncGenerator[T, None]:
-        _check_names(*args, **kwargs)
-        try:
-            async with aclosing(method(self, *args, **kwargs)) as items:
-                async for item in items:
-                    yield item
-        except KubeError as trouble:
-            raise explained(trouble, self.access) from trouble
-
-    return streamed
 
 
 class KubernetesEngine:
@@ -131,6 +95,8 @@ class KubernetesEngine:
         *,
         namespace: str = "",
         wide: bool = False,
+        members_only: bool = False,
+        recorded: bool = False,
         linger_seconds: float | None = None,
         observer: CallObserver | None = None,
     ) -> None:
@@ -138,6 +104,13 @@ class KubernetesEngine:
 
         `wide`: many readers share what is watched of the whole cluster, as in a server. Else as
         little is watched as one reader needs.
+
+        `members_only`: jobs are those of a team's members, who have no rights of their own in the
+        cluster. They run in namespaces that `make_namespace` made, and ask for no more than
+        `member_rules` lets them.
+
+        `recorded`: somebody watches all jobs and writes down what becomes of them; then what the
+        cluster has no more can be asked for a while (`departed`).
         """
         self.access = access
         self._namespace = namespace or access.namespace
@@ -145,7 +118,10 @@ class KubernetesEngine:
         linger = (LINGER_SECONDS if wide else 0.0) if linger_seconds is None else linger_seconds
         self._informers = SharedInformers(self._client, INFORMERS, linger_seconds=linger)
         self._subscriptions = Subscriptions(self._informers, wide=wide)
-        self._followed = FollowedPods()
+        self._followed = FollowedPods(departures.MOST_JOBS if recorded else followed.MOST_JOBS)
+        self._departures = Departures(self._subscriptions, self._followed) if recorded else None
+        self._members_only = members_only
+        self._namespaces = MemberNamespaces(self._client)
 
     @property
     def informers_running(self) -> int:
@@ -158,21 +134,42 @@ class KubernetesEngine:
     async def traits(self) -> Traits:
         return Traits(engine="kubernetes", namespace=self._namespace, takes_shell=False)
 
-    @_call
+    @asked
     async def version(self) -> str:
         return str((await self._client.read_path("/version")).json().get("gitVersion", ""))
 
     # Jobs
 
-    @_call
+    @asked
     async def submit(self, submission: Submission, shell: Shell | None = None) -> Accepted:
         from regatta.engines.kubernetes.engine import submit
 
-        refuse_shell(shell)
-        loaded = await asyncio.to_thread(submit.read, submission, self._namespace)
-        return await submit.submit(self._client, submission, loaded)
+        loaded = await self._read(submission, shell)
+        namespace = loaded.job.namespace
+        if self._members_only:
+            await self._namespaces.require(namespace)
+        try:
+            return await submit.submit(self._client, submission, loaded)
+        except ApiError as refused:
+            if refused.forbidden or refused.not_found:
+                self._namespaces.forget(namespace)
+            raise
 
-    @_call
+    async def _read(self, submission: Submission, shell: Shell | None) -> Loaded:
+        from regatta.engines.kubernetes.engine import submit
+
+        refuse_shell(shell)
+        return await asyncio.to_thread(
+            submit.read, submission, self._namespace, members_only=self._members_only
+        )
+
+    @asked
+    async def make_namespace(self, namespace: str) -> None:
+        """For an account of a team: its own, in which its jobs are nobody else. Again and again
+        costs nothing. Raises ClusterRefused, NotAllowed or NotPossible, with what to do."""
+        await self._namespaces.ensure(namespace)
+
+    @asked
     async def preview(
         self, submission: Submission, shell: Shell | None = None, *, stored: bool = False
     ) -> Preview:
@@ -180,17 +177,18 @@ class KubernetesEngine:
         server would store, or its refusal."""
         from regatta.engines.kubernetes.engine import paper, submit
 
-        refuse_shell(shell)
-        loaded = await asyncio.to_thread(submit.read, submission, self._namespace)
+        loaded = await self._read(submission, shell)
         if stored:
+            if self._members_only:
+                await self._namespaces.require(loaded.job.namespace)
             return await submit.ask_server(self._client, submission, loaded)
         return paper.preview(loaded, Instant(datetime.now(UTC), 0.0))
 
-    @_call
+    @asked
     async def get(self, namespace: str, name: str, uid: str = "") -> Job:
         return with_note(await get_job(self._client, namespace, name, uid), datetime.now(UTC))
 
-    @_call
+    @asked
     async def list(
         self, namespace: str | None = None, *, finished: int | None = None
     ) -> builtins.list[Job]:
@@ -201,7 +199,7 @@ class KubernetesEngine:
         now = datetime.now(UTC)
         return watch.oldest_first([with_note(read_job(document), now) for document in found.items])
 
-    @_call
+    @asked
     async def history(
         self,
         namespace: str | None = None,
@@ -220,15 +218,19 @@ class KubernetesEngine:
             raise no_such_run_here(uid)
         return [found]
 
-    @_call
+    @asked
     async def stop(self, namespace: str, name: str) -> Job:
         return await patches.stop(self._client, namespace, name)
 
-    @_call
+    @asked
     async def delete(self, namespace: str, name: str) -> None:
-        self._followed.forget(await patches.delete(self._client, namespace, name))
+        self._let_go(await patches.delete(self._client, namespace, name))
 
-    @_call
+    def _let_go(self, job: Job) -> None:
+        if self._departures is None:  # else it is asked for yet
+            self._followed.forget(job)
+
+    @asked
     async def delete_many(
         self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
     ) -> Removal:
@@ -242,27 +244,29 @@ class KubernetesEngine:
         batch = doomed[: patches.AT_ONCE]
         await patches.delete_many(self._client, batch)
         for job in batch:
-            self._followed.forget(job)
+            self._let_go(job)
         ending = {job.name: job.uid for job in batch}
         return Removal(ending=ending, left=len(doomed) - len(batch))
 
-    @_call
+    @asked
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         return await patches.scale(self._client, namespace, name, role, replicas)
 
-    @_call
+    @asked
     async def suspend(self, namespace: str, name: str) -> Job:
         return await patches.suspend(self._client, namespace, name, True)
 
-    @_call
+    @asked
     async def resume(self, namespace: str, name: str) -> Job:
         return await patches.suspend(self._client, namespace, name, False)
 
     # What happened to them
 
-    @_call
+    @asked
     async def pods(self, namespace: str, name: str, uid: str = "") -> builtins.list[PodView]:
-        job = await get_job(self._client, namespace, name, uid)
+        return await self._pods(await get_job(self._client, namespace, name, uid))
+
+    async def _pods(self, job: Job) -> builtins.list[PodView]:
         present = await list_pods(self._client, job)
         there = {pod.metadata.uid for pod in present}
         views = [
@@ -275,7 +279,14 @@ class KubernetesEngine:
         order = {role: number for number, role in enumerate(job.spec.roles())}
         return sorted(views, key=lambda v: (order.get(v.role, 99), v.index, v.attempt))
 
-    @_call
+    @asked
+    async def departed(self, *, uid: str) -> tuple[Job, builtins.list[PodView]] | None:
+        """A job that is no more, as it was when it went, with all that is known of its replicas;
+        None where nobody watched, or too long ago."""
+        job = None if self._departures is None else self._departures.job(uid)
+        return None if job is None else (job, await self._pods(job))
+
+    @asked
     async def events(
         self, namespace: str | None, name: str | None, after: int = 0, uid: str = ""
     ) -> builtins.list[EventView]:
@@ -296,7 +307,7 @@ class KubernetesEngine:
             view for view in events.in_order(found) if view.id > after and name in (None, view.job)
         ]
 
-    @_call
+    @asked
     async def capacity(self, namespace: str | None = None) -> Capacity:
         return await capacity.look(self._client, namespace, self._namespace)
 
@@ -305,7 +316,7 @@ class KubernetesEngine:
 
     # Streams
 
-    @_stream
+    @streamed
     async def logs(
         self, namespace: str, name: str, query: LogQuery
     ) -> AsyncGenerator[LogUpdate, None]:
@@ -314,7 +325,7 @@ class KubernetesEngine:
             async for update in updates:
                 yield update
 
-    @_stream
+    @streamed
     async def follow(
         self, namespace: str, name: str, query: LogQuery, *, status: bool = True
     ) -> AsyncGenerator[JobUpdate, None]:
@@ -332,7 +343,7 @@ class KubernetesEngine:
             async for update in updates:
                 yield update
 
-    @_stream
+    @streamed
     async def watch(
         self, namespace: str | None = None, name: str | None = None
     ) -> AsyncGenerator[WatchUpdate, None]:
@@ -341,11 +352,13 @@ class KubernetesEngine:
             found = await find_document(self._client, namespace, name)
             seen = found.metadata.resource_version if found else ""
         updates = watch.watch_jobs(self._subscriptions, namespace, name, seen=seen)
-        async with aclosing(updates) as watched:
-            async for update in watched:
+        async with AsyncExitStack() as stack:
+            if self._departures is not None and not (namespace or name):
+                await stack.enter_async_context(self._departures.watched())
+            async for update in await stack.enter_async_context(aclosing(updates)):
                 yield update
 
-    @_stream
+    @streamed
     async def follow_events(
         self, namespace: str | None = None, name: str | None = None, after: int = 0
     ) -> AsyncGenerator[EventView | Lost, None]:

@@ -93,23 +93,26 @@ def remembered(job: Job, shown: Iterable[PodView]) -> Iterator[PodView]:
     for role, status in job.status.roles().items():
         for index in status.done:
             if (role, index) not in known:
-                yield _removed(job, role, index, status.attempt, "Succeeded", 0)
+                yield replace(_removed(job, role, index), phase="Succeeded", exit_code=0)
         if failure is not None and failure.role == role and (role, failure.index) not in known:
-            yield _removed(job, role, failure.index, status.attempt, "Failed", failure.exit_code)
+            yield replace(
+                _removed(job, role, failure.index),
+                phase="Failed",
+                exit_code=failure.exit_code,
+                message=failure.message,
+                finished_at=failure.finished_at,
+            )
 
 
-def _removed(
-    job: Job, role: str, index: int, attempt: int, phase: str, code: int | None
-) -> PodView:
+def _removed(job: Job, role: str, index: int) -> PodView:
     return PodView(
         name=pod_name(job, role, index),
         uid="",
         role=role,
         index=index,
-        attempt=attempt,
-        phase=phase,
+        attempt=job.status.roles()[role].attempt,
+        phase="",
         current=False,
-        exit_code=code,
         reason="Removed",
     )
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Any
 
-from regatta.api.errors import ClusterRefused, NotPossible, RegattaError
+from regatta.api.errors import ClusterRefused, InvalidJob, NotPossible, RegattaError
 from regatta.api.job import Job
 from regatta.api.load import Loaded
 from regatta.api.problems import Problem
@@ -25,6 +25,7 @@ from regatta.engines.kubernetes.engine.job_secrets import (
     take_back,
 )
 from regatta.engines.kubernetes.engine.jobs import find_job, read_job, until_gone
+from regatta.engines.kubernetes.engine.members.member_rules import refuse_for_members
 from regatta.engines.kubernetes.objects.annotations import REPLACED, SUBMISSION
 from regatta.engines.submission import read_submission
 
@@ -43,11 +44,13 @@ _BESIDE = {
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
-def read(submission: Submission, namespace: str) -> Loaded:
+def read(submission: Submission, namespace: str, *, members_only: bool = False) -> Loaded:
     """As on a machine, with the same problems, what a cluster wants, and what means less there.
-    `namespace` is for a file that names none."""
+    `namespace` is for a file that names none. Raises InvalidJob."""
     loaded = read_submission(submission, home_namespace=namespace)
     refuse_what_has_no_image(loaded)
+    if members_only and (problems := refuse_for_members(loaded)):
+        raise InvalidJob([*problems, *loaded.warnings])
     document = _with_key(loaded.document, submission.key)
     warnings = (*loaded.warnings, *advise(loaded.job))
     return dataclasses.replace(loaded, warnings=warnings, document=document)

@@ -124,6 +124,12 @@ class Subscriptions:
                 )
             yield reader
 
+    def every_pod(
+        self, changed: Handler[models.Pod]
+    ) -> AbstractAsyncContextManager[Reader[models.Pod]]:
+        """Of all jobs of all namespaces."""
+        return self._informers.reader(_PODS, EVERYTHING, changed)
+
     def job_events(
         self, namespace: str | None, job: Job | None, changed: Handler[Event]
     ) -> AbstractAsyncContextManager[Reader[Event]]:

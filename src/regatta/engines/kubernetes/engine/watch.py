@@ -33,14 +33,20 @@ async def watch_jobs(
             yield job
         yield Synced()
         troubles = Troubles(reader)
+        away = False
         while True:
+            back = away and not troubles.why  # then what it missed is among what is unread
             if await unread.wait(GLANCE_SECONDS):
                 for metadata, found in unread.take():
                     if found is None:
                         yield Gone(metadata.namespace, metadata.name)
                     else:
                         yield read_job(found)
+            if back:
+                away = False
+                yield Synced()
             if (lost := troubles.news()) is not None:
+                away = True
                 yield lost
 
 

@@ -123,8 +123,8 @@ class Backlog:
         return max(0.0, min(when for when, _, _ in self._again.values()) - self._clock())
 
     def _leave(self, uid: str, namespace: str, name: str) -> None:
+        """What was told of it last is still to be written, then what became of it."""
         self._present.discard(uid)
-        self._told.pop(uid, None)
         self.look_again(Whereabouts(uid, namespace, name), at_once=True)
 
 

@@ -6,18 +6,20 @@ at its end. A row that a person deleted stays deleted: only that the engine has 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Row, and_, delete, insert, select, update
 
-from regatta.engines.inventory import RunView
+from regatta.engines.inventory import PodView, RunView
 from regatta.server.openpai_states import FINAL_STATES, STOPPED_BY_USER, State, SubState
 from regatta.server.records.job_lists import searched
 from regatta.server.records.job_rows import ReplicaRow, replicas_of
 from regatta.server.records.job_tables import attempts, jobs, replicas
 from regatta.server.records.moments import millis, said
 from regatta.server.records.recording.observations import (
+    OVER,
     Known,
     Observation,
     attempt_values,
@@ -94,6 +96,8 @@ def write_observation(connection: Connection, engine: str, observed: Observation
         _update(connection, job_id, **values, end_seen=True, notes="" if row.gone_at else row.notes)
     if observed.pods is not None:
         _write_replicas(connection, job_id, observed, now, fresh=row is None)
+    if observed.settled:
+        _give_up_replicas(connection, job_id)
 
 
 def write_run(connection: Connection, engine: str, run: RunView, now: int) -> None:
@@ -131,18 +135,23 @@ def write_farewell(connection: Connection, engine: str, farewell: Farewell, now:
         values.pop("message", None)
         values.pop("notes", None)
     _update(connection, row.id, **values)
-    lost = and_(replicas.c.job_id == row.id, replicas.c.finished_at.is_(None))
-    unclear = replicas.c.phase.not_in(("Succeeded", "Failed"))
-    connection.execute(
-        update(replicas)
-        .where(lost, unclear)
-        .values(phase="Unknown", reason="NotSeen", message="its end was not seen")
-    )
+    _give_up_replicas(connection, row.id)
     ended = values.get("completed_at", row.completed_at)
     connection.execute(
         update(attempts)
         .where(attempts.c.job_id == row.id, attempts.c.outcome == "")
         .values(outcome=values.get("state", row.state), ended_at=ended)
+    )
+
+
+def _give_up_replicas(connection: Connection, job_id: str) -> None:
+    """Nothing more will come: of those that have not ended on record, nobody saw how."""
+    lost = and_(replicas.c.job_id == job_id, replicas.c.finished_at.is_(None))
+    unclear = replicas.c.phase.not_in(("Succeeded", "Failed"))
+    connection.execute(
+        update(replicas)
+        .where(lost, unclear)
+        .values(phase="Unknown", reason="NotSeen", message="its end was not seen")
     )
 
 
@@ -196,13 +205,8 @@ def _write_replicas(
 ) -> None:
     """`fresh`: the job's row is as new as they are."""
     before = [] if fresh else replicas_of(connection, job_id)
-    places = {(replica.role, replica.replica_index, replica.attempt) for replica in before}
-    seen = [
-        ReplicaRow(**replica_values(pod, now))
-        for pod in observed.pods or ()
-        # What a cluster only remembers of a replica is less than what was seen of it.
-        if pod.uid or (pod.role, pod.index, pod.attempt) not in places
-    ]
+    seen = [ReplicaRow(**replica_values(pod, now)) for pod in observed.pods or () if pod.uid]
+    seen += _remembered(observed.pods or (), [*before, *seen], now)
     uids = {replica.uid for replica in seen}
     kept = [replica for replica in before if replica.uid not in uids]
     if len(kept) < len(before):
@@ -214,6 +218,32 @@ def _write_replicas(
         connection.execute(delete(attempts).where(attempts.c.job_id == job_id))
     tries = attempt_values(observed.job, [*kept, *seen], now)
     connection.execute(insert(attempts), [{"job_id": job_id, **row} for row in tries])
+
+
+def _remembered(
+    pods: Iterable[PodView], known: Sequence[ReplicaRow], now: int
+) -> Iterator[ReplicaRow]:
+    """What a cluster only remembers of a replica whose pod is gone, less than what was seen of it:
+    it is the end of one whose end was not seen, and one more where none was seen at all."""
+    for pod in pods:
+        if pod.uid:
+            continue
+        told = ReplicaRow(**replica_values(pod, now))
+        place = (told.role, told.replica_index, told.attempt)
+        here = [row for row in known if (row.role, row.replica_index, row.attempt) == place]
+        if not here:
+            yield told
+            continue
+        last = max(here, key=lambda row: row.created_at or 0)
+        if last.phase not in OVER and last.finished_at is None:
+            yield msgspec.structs.replace(
+                last,
+                phase=told.phase,
+                exit_code=told.exit_code,
+                reason=told.reason,
+                message=told.message,
+                finished_at=told.finished_at,
+            )
 
 
 def _of(job_id: str, replica: ReplicaRow) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from regatta.server.records.moments import millis
 
 #: Of what a replica said last, as much as Kubernetes keeps.
 LONGEST_MESSAGE = 4096
-_OVER = ("Succeeded", "Failed")
+OVER = ("Succeeded", "Failed")
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_over(pod: PodView) -> bool:
-    ended = pod.finished_at is not None or pod.phase in _OVER
+    ended = pod.finished_at is not None or pod.phase in OVER
     return ended or not (pod.current or pod.stopping)
 
 

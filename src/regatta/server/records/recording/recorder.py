@@ -15,6 +15,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
+from typing import Protocol, runtime_checkable
 
 import msgspec
 from sqlalchemy import Connection
@@ -22,7 +23,7 @@ from sqlalchemy import Connection
 from regatta.api.errors import JobNotFound, RecordsAway, RegattaError
 from regatta.api.job import Job
 from regatta.engines.base import Engine, Gone, Lost, Synced
-from regatta.engines.inventory import EventView, RunView
+from regatta.engines.inventory import EventView, PodView, RunView
 from regatta.server.records.moments import now_millis
 from regatta.server.records.recording.backlog import Backlog, Blindness, Whereabouts
 from regatta.server.records.recording.event_writes import (
@@ -74,6 +75,13 @@ class _Batch(msgspec.Struct):
     read_to: int
 
 
+@runtime_checkable
+class RemembersWhatWent(Protocol):
+    """An engine that keeps no history of jobs, and for a while what its watch last told of them."""
+
+    async def departed(self, *, uid: str) -> tuple[Job, list[PodView]] | None: ...
+
+
 class Recorder:
     """`engine_name` tells the jobs of different engines in one database apart."""
 
@@ -95,10 +103,17 @@ class Recorder:
         #: A watch tells what there is before it tells news; then what it did not tell of is gone.
         self._listing = True
         self._sweep_due = False
+        #: The stream of events stands, and its engine was lost.
+        self._events_away = False
         #: Than one transaction takes: what waits has gathered long enough.
         self._is_more = False
         self._seen_until: int | None = None
         self._pulse_at = 0.0
+
+    @property
+    def sees(self) -> bool:
+        """Whether all that happens is seen, and written, just now."""
+        return self._blind.sees and not self._listing
 
     async def run(self) -> None:
         """Until cancelled; what was told by then and not written is found at the next start."""
@@ -136,6 +151,8 @@ class Recorder:
                 why = "the engine ended its stream"
             except (RegattaError, OSError) as trouble:
                 why = f"the engine does not answer: {trouble}"
+            if stream == _EVENTS:
+                self._events_away = False
             log.warning("recording %s: %s", stream, why)
             self._blind.begins(stream, why)
             if time.monotonic() - began > LONGEST_RETRY:  # it was well for a while
@@ -156,6 +173,9 @@ class Recorder:
         """Whether there is something to do."""
         if isinstance(update, Synced):
             self._sweep_due, self._listing = True, False
+            if self._events_away:  # the same engine told of both, and nobody tells of quiet
+                self._events_away = False
+                self._blind.ends(_EVENTS)
         if not self._listing:
             self._blind.ends(_JOBS)
         if isinstance(update, Gone):
@@ -165,6 +185,7 @@ class Recorder:
     async def _hear_events(self) -> None:
         async with aclosing(self._engine.follow_events(after=self._events.read_to)) as updates:
             async for update in updates:
+                self._events_away = isinstance(update, Lost)
                 if isinstance(update, Lost):
                     self._blind.begins(_EVENTS, f"the engine was away: {update.why}")
                     continue
@@ -216,7 +237,7 @@ class Recorder:
                 runs=runs,
                 events=[event for _, event in arrived],
                 gaps=gaps,
-                seen_at=self._now() if self._blind.sees and not self._listing else None,
+                seen_at=self._now() if self.sees else None,
                 read_to=self._events.read_to,
             )
             unknown = await self._database.run(_write_batch, self._name, batch, self._now())
@@ -248,10 +269,8 @@ class Recorder:
         for found in await asyncio.gather(
             *(self._look(where, live) for where, live in [*due, *((m, False) for m in missing)])
         ):
-            if isinstance(found, Observation):
-                seen.append(found)
-            else:
-                gone.append(found)
+            seen += [one for one in found if isinstance(one, Observation)]
+            gone += [one for one in found if isinstance(one, Farewell)]
         if sweeps:
             self._sweep_due = False
         return seen, gone, runs
@@ -283,25 +302,31 @@ class Recorder:
             return Observation(job=job)
         return Observation(job=job, pods=tuple(pods))
 
-    async def _look(self, where: Whereabouts, live: bool) -> Observation | Farewell:
+    async def _look(self, where: Whereabouts, live: bool) -> list[Observation | Farewell]:
         """At one that the watch tells nothing more of."""
         try:
             async with self._questions:
                 job = await self._engine.get(where.namespace, where.name, where.uid)
-            return await self._observe(job)
+            return [await self._observe(job)]
         except JobNotFound:
             pass
+        if (last := await self._last_of(where)) is not None:
+            return [last, Farewell(uid=where.uid)]
         try:
             async with self._questions:
                 runs = await self._engine.history(where.namespace, where.name, uid=where.uid)
         except JobNotFound:
             runs = []
-        return Farewell(
-            uid=where.uid,
-            run=runs[0] if runs else None,
-            seen=live,
-            seen_until=self._seen_until,
-        )
+        run = runs[0] if runs else None
+        return [Farewell(uid=where.uid, run=run, seen=live, seen_until=self._seen_until)]
+
+    async def _last_of(self, where: Whereabouts) -> Observation | None:
+        """As it was when it went, where the engine has no history and watched for us."""
+        if not isinstance(self._engine, RemembersWhatWent):
+            return None
+        async with self._questions:
+            found = await self._engine.departed(uid=where.uid)
+        return None if found is None else Observation(job=found[0], pods=tuple(found[1]))
 
 
 class _EventQueue:

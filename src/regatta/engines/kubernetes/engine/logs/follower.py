@@ -55,7 +55,8 @@ MOST_PLACES = MOST_LOGS + 100
 #: A pod that should end and does not (its node is lost) is left after this.
 DRAIN_SECONDS = 45.0
 
-Seen = Callable[[Job, models.Pod], None]
+#: Is told the uid of a job, and each pod of it.
+Seen = Callable[[str, models.Pod], None]
 
 
 class Follower:
@@ -188,7 +189,7 @@ class Follower:
         pod = new or old
         assert pod is not None
         pod = main_first(self._job, pod)
-        self._seen(self._job, pod)
+        self._seen(self._job.uid, pod)
         role, index = replica_of(self._job, pod)
         uid = pod.metadata.uid
         if new is None:
