@@ -19,9 +19,11 @@ from regatta.api.errors import (
     NameTaken,
     NeverFits,
     NoRecord,
+    NotAllowed,
     NotPossible,
     PreflightFailed,
     RegattaError,
+    Unauthorized,
 )
 from regatta.api.problems import how_many
 from regatta.server.openpai_errors import OpenPaiError, TooManyRequests
@@ -43,6 +45,10 @@ _CODES: Mapping[type[RegattaError], tuple[str, int]] = {
 }
 
 
+#: Its refusals in our words, by status.
+_OURS = {401: Unauthorized.code, 403: NotAllowed.code, 404: JobNotFound.code}
+
+
 class OpenPaiRefusal(msgspec.Struct, frozen=True):
     code: str
     message: str
@@ -62,7 +68,10 @@ def refused(path: str, error: RegattaError) -> Response:
     """In the words of whoever asked: by path."""
     if not is_openpai_path(path):
         said = how_many(error.problems) if isinstance(error, InvalidJob) else str(error)
-        response = refusal(error.status, error.code, said, error.problems)
+        code = error.code
+        if isinstance(error, OpenPaiError):  # our clients know our own kinds
+            code = _OURS.get(error.status, code)
+        response = refusal(error.status, code, said, error.problems)
     else:
         code, status = in_openpai_words(error)
         response = openpai_refusal(status, code, whole_message(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from regatta.api.errors import NewerDatabase
+
+# It tells of each database that it looks at, also where there is nothing to do.
+logging.getLogger("alembic").setLevel(logging.WARNING)
 
 FOLDER = Path(__file__).parent / "migrations"
 #: Of PostgreSQL's advisory locks, the one for this; the other is in `single_server`.
