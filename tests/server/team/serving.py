@@ -18,7 +18,6 @@ from urllib.parse import urlencode, urlsplit
 
 import uvicorn
 
-from regatta.engines.base import Shell
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.scheduling.machine import Machine
@@ -34,7 +33,9 @@ from regatta.server.origins import Ours
 from regatta.server.records.moments import now_millis
 from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.team_database import Database
-from regatta.server.team.grounds import Ground
+from regatta.server.team.grounds import MachineGrounds
+from regatta.server.team.isolation import Isolation
+from regatta.server.team.isolation_settings import isolation_of
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
@@ -60,25 +61,6 @@ class Answer(NamedTuple):
     def code(self) -> tuple[int, str]:
         """Of a refusal: what clients look at."""
         return self.status, self.json["code"]
-
-
-class OpenGrounds:
-    """A folder for each job, and nothing else between people."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def prepare(
-        self, user: User, namespace: str, job_id: str, images: tuple[str, ...]
-    ) -> Ground:
-        directory = self._folder / user.name / job_id
-        directory.mkdir(parents=True, exist_ok=True)
-        path = os.environ["PATH"]
-        return Ground(shell=Shell(directory=str(directory), environment={"PATH": path}))
-
-    async def clear(self, user: str, job_id: str) -> None:
-        with suppress(OSError):
-            (self._folder / user / job_id).rmdir()
 
 
 class TeamServer:
@@ -201,7 +183,7 @@ class _Serving:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as failed:
+        except Exception as failed:  # noqa: BLE001 - the test is told
             self._failed = failed
         finally:
             self._ready.set()
@@ -211,12 +193,14 @@ class _Serving:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         engine = LocalEngine(self._home, machine=self._machine)
         passwords = Passwords(Hashes(CHEAP))
+        wanted = isolation_of(self._settings.isolation, "none", "127.0.0.1")
+        isolation = Isolation(wanted, self._database, self._home.path)
         team = Team(
             self._database,
             engine,
             "local",
             self._settings,
-            OpenGrounds(self._folder / "work"),
+            MachineGrounds(isolation),
             passwords=passwords,
             now=lambda: self._server.now() if self._server else now_millis(),
         )
