@@ -103,9 +103,7 @@ def node_list(nodes: Iterable[NodeView]) -> KubernetesList:
 
 def pod_list(replicas: Iterable[ReplicaUse], namespace: str | None) -> KubernetesList:
     shown = [one for one in replicas if namespace in (None, "", one.namespace)]
-    return KubernetesList(
-        kind="PodList", api_version="v1", items=tuple(_pod(one) for one in shown)
-    )
+    return KubernetesList(kind="PodList", api_version="v1", items=tuple(_pod(one) for one in shown))
 
 
 def _node(node: NodeView) -> dict[str, Any]:
@@ -134,6 +132,4 @@ def _pod(one: ReplicaUse) -> dict[str, Any]:
 
 def _amounts(cpus: float, memory_bytes: int, gpus: int) -> Amounts:
     whole = math.ceil(cpus)
-    return Amounts(
-        cpu=whole, v_cores=whole, memory=memory_bytes // MEGABYTE, gpu=gpus, gpus=gpus
-    )
+    return Amounts(cpu=whole, v_cores=whole, memory=memory_bytes // MEGABYTE, gpu=gpus, gpus=gpus)

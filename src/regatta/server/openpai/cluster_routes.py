@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,10 +29,9 @@ from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.records.job_story import live_jobs
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import caller_of
+from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
 
-Asker = Annotated[Caller, Depends(caller_of)]
 NO_STORAGE = (
     "Storage {} is not found: none is configured on this server. Jobs read and write the folders "
     "that their own configs name."
@@ -52,31 +51,31 @@ def cluster_routes(team: Team) -> APIRouter:
     @routes.get(
         "/api/v2/virtual-clusters/{vc}/sku-types", responses=openpai_answers({200: map_of(Sku)})
     )
-    async def cluster_skus(caller: Asker, vc: str) -> Response:
+    async def cluster_skus(caller: Asking, vc: str) -> Response:
         require_cluster(team, vc)
         return answer(skus((await team.engine.capacity()).nodes))
 
     @routes.get("/api/v2/cluster/sku-types", responses=openpai_answers({200: map_of(Sku)}))
-    async def sku_types(caller: Asker, vc: str | None = None) -> Response:
+    async def sku_types(caller: Asking, vc: str | None = None) -> Response:
         if vc:
             require_cluster(team, vc)
         return answer(skus((await team.engine.capacity()).nodes))
 
     @routes.get("/api/v2/storages", responses=openpai_answers({200: of(StorageSummary)}))
-    async def storages(caller: Asker) -> Response:
+    async def storages(caller: Asking) -> Response:
         return answer(StorageSummary())
 
     @routes.get("/api/v2/storages/{storage}", responses=openpai_answers({}))
-    async def storage(caller: Asker, storage: str) -> Response:
+    async def storage(caller: Asking, storage: str) -> Response:
         raise OpenPaiError(404, "NoStorageError", NO_STORAGE.format(storage[:255]))
 
     @routes.get("/api/v2/kubernetes/nodes", responses=openpai_answers({200: of(KubernetesList)}))
-    async def nodes(caller: Asker) -> Response:
+    async def nodes(caller: Asking) -> Response:
         require_admin(caller)
         return answer(node_list((await team.engine.capacity()).nodes))
 
     @routes.get("/api/v2/kubernetes/pods", responses=openpai_answers({200: of(KubernetesList)}))
-    async def pods(caller: Asker, namespace: str | None = None) -> Response:
+    async def pods(caller: Asking, namespace: str | None = None) -> Response:
         """Replicas that hold something now."""
         require_admin(caller)
         return answer(pod_list((await team.engine.capacity()).replicas, namespace))
@@ -85,7 +84,7 @@ def cluster_routes(team: Team) -> APIRouter:
         "/api/v2/alerts",
         responses=openpai_answers({200: {"type": "array", "items": {"type": "object"}}}),
     )
-    async def alerts(caller: Asker) -> Response:
+    async def alerts(caller: Asking) -> Response:
         """None: nothing here raises any."""
         return answer([])
 
@@ -98,7 +97,7 @@ def _virtual_clusters(routes: APIRouter, team: Team, path: str) -> None:
         responses=openpai_answers({200: either(map_of(VirtualCluster), map_of(NodeGpus))}),
     )
     async def virtual_clusters(
-        request: Request, caller: Asker, nodes: str | None = None
+        request: Request, caller: Asking, nodes: str | None = None
     ) -> Response:
         """By name; with `nodes` the GPUs of each machine instead."""
         if nodes is not None:
@@ -106,22 +105,22 @@ def _virtual_clusters(routes: APIRouter, team: Team, path: str) -> None:
         return answer(await _all(team))
 
     @routes.get(path + "/{vc}", responses=openpai_answers({200: of(VirtualCluster)}))
-    async def virtual_cluster(caller: Asker, vc: str) -> Response:
+    async def virtual_cluster(caller: Asking, vc: str) -> Response:
         require_cluster(team, vc)
         return answer((await _all(team))[vc])
 
     nothing = openpai_answers({})
 
     @routes.put(path + "/{vc}", responses=nothing)
-    async def make(caller: Asker, vc: str) -> Response:
+    async def make(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Making or changing a virtual cluster")
 
     @routes.put(path + "/{vc}/status", responses=nothing)
-    async def close(caller: Asker, vc: str) -> Response:
+    async def close(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Stopping a virtual cluster")
 
     @routes.delete(path + "/{vc}", responses=nothing)
-    async def remove(caller: Asker, vc: str) -> Response:
+    async def remove(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Removing a virtual cluster")
 
 

@@ -67,6 +67,4 @@ class KubernetesList(_Shape, frozen=True):
     items: tuple[dict[str, Any], ...]
 
 
-
-
 CLUSTER_SHAPES = (VirtualCluster, NodeGpus, Sku, StorageSummary, KubernetesList)

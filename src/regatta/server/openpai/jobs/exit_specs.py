@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from regatta.server.openpai.jobs.job_shapes import ExitSpec
 from regatta.server.openpai_states import NO_EXIT_CODE, STOPPED_BY_USER
 
-#: A task that was ended because its job, or this try of it, was over; one that used too much memory.
+#: A task that was ended because this try of its job was over; one that used too much memory.
 STOPPED_WITH_JOB, OUT_OF_MEMORY = -220, -1200
 EVICTED, LOST_FROM_SIGHT, DELETED = -1000, -8000, -101
 
@@ -159,9 +159,7 @@ _LISTED = (
     _user(220, "InvalidCommand", "A command of the task is not there, or may not be run."),
     _user(221, "TensorflowOutOfMemory", "TensorFlow found no memory left."),
     _user(222, "MpiSegmentationFault", "A process of MPI touched memory that is not its own."),
-    _platform(
-        223, "CudaEccError", "A GPU's memory is faulty.", retried=True, stage="RUNNING"
-    ),
+    _platform(223, "CudaEccError", "A GPU's memory is faulty.", retried=True, stage="RUNNING"),
     _user(224, "CudaVersionMismatch", "CUDA's driver and library do not fit each other."),
     _user(225, "CudnnVersionMismatch", "cuDNN is another release than the framework needs."),
     _user(226, "CudaOutOfMemory", "A GPU's memory was full.", "Use a smaller batch or model."),

@@ -88,12 +88,12 @@ class AttemptStory:
         self.told = next((one for one in story.attempts if one.number == number), None)
         self.state = State(row.state) if self.latest else _state(self.told)
         self.exit_code = row.exit_code if self.latest else _exit_code(self.told)
-        self.role = row.trigger_role if self.latest else self.told and self.told.blamed_role
-        self.index = row.trigger_index if self.latest else self.told and self.told.blamed_index
-        if self.latest:
-            self.message = row.trigger_message if row.state in FINAL_STATES else ""
-        else:
-            self.message = self.told.message if self.told else ""
+        self.role, self.index, self.message = row.trigger_role, row.trigger_index, ""
+        if self.latest and row.state in FINAL_STATES:
+            self.message = row.trigger_message
+        elif not self.latest and self.told is not None:
+            self.role, self.index = self.told.blamed_role, self.told.blamed_index
+            self.message = self.told.message
 
     @property
     def over(self) -> bool:

@@ -1,5 +1,5 @@
-"""What OpenPAI's clients read of a job. Field names, types and which may be null are its contract's;
-what we add is at the end of a structure and says so."""
+"""What OpenPAI's clients read of a job. Names of fields, their types and which may be null are of
+its contract; what we add is at the end of a structure and says so."""
 
 from __future__ import annotations
 
@@ -108,29 +108,37 @@ class OpenPaiJobStatus(_Shape, frozen=True):
     notes: str | None
 
 
-class OpenPaiTask(_Shape, frozen=True):
-    task_index: int
-    task_state: State
-    retries: int
-    accountable_retries: int
-    created_time: int | None
-    launched_time: int | None
-    completed_time: int | None
+class TaskAttempt(_Shape, frozen=True, kw_only=True):
+    """One life of a task."""
+
     attempt_id: int
     attempt_state: State
-    current_attempt_created_time: int | None
-    current_attempt_launched_time: int | None
-    current_attempt_completed_time: int | None
-    container_id: str | None
-    container_ip: str | None
-    container_node_name: str | None
-    container_ports: dict[str, str]
-    container_gpus: str | None
+    current_attempt_created_time: int | None = None
+    current_attempt_launched_time: int | None = None
+    current_attempt_completed_time: int | None = None
+    container_id: str | None = None
+    container_ip: str | None = None
+    container_node_name: str | None = None
+    #: By label, several with commas.
+    container_ports: dict[str, str] = {}
+    container_gpus: str | None = None
     container_log: str
-    container_exit_code: int | None
-    container_exit_spec: ExitSpec | None
-    container_exit_diagnostics: str | None
+    container_exit_code: int | None = None
+    container_exit_spec: ExitSpec | None = None
+    container_exit_diagnostics: str | None = None
     hived: None = None
+
+
+class OpenPaiTask(TaskAttempt, frozen=True, kw_only=True):
+    """A task, with the last of its lives."""
+
+    task_index: int
+    task_state: State
+    retries: int = 0
+    accountable_retries: int = 0
+    created_time: int | None = None
+    launched_time: int | None = None
+    completed_time: int | None = None
 
 
 class TaskRoleName(_Shape, frozen=True):
@@ -151,24 +159,6 @@ class OpenPaiDetail(_Shape, frozen=True):
     task_roles: dict[str, OpenPaiRole]
     job_priority: str
     debug_id: str
-
-
-class TaskAttempt(_Shape, frozen=True):
-    attempt_id: int
-    attempt_state: State
-    current_attempt_created_time: int | None
-    current_attempt_launched_time: int | None
-    current_attempt_completed_time: int | None
-    container_id: str | None
-    container_ip: str | None
-    container_node_name: str | None
-    container_ports: dict[str, str]
-    container_gpus: str | None
-    container_log: str
-    container_exit_code: int | None
-    container_exit_spec: ExitSpec | None
-    container_exit_diagnostics: str | None
-    hived: None = None
 
 
 class TaskHistory(_Shape, frozen=True):

@@ -54,9 +54,7 @@ def _number(said: Mapping[str, str], name: str, default: int, most: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
-        raise invalid_parameters(
-            f"{name} is {text[:40]!r}; write a whole number from 0 to {most}"
-        )
+        raise invalid_parameters(f"{name} is {text[:40]!r}; write a whole number from 0 to {most}")
     return int(text)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import asdict
 
 from regatta.api.job import Job, RestartScope, RoleSpec
 from regatta.controller.environment.pai import fixed_and_dealt
@@ -112,8 +113,7 @@ def history_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> Tas
         job_attempt_id=attempt,
         task_role_name=plan.name,
         attempts=tuple(
-            TaskAttempt(**_attempt_fields(story, plan, life, attempt, number))
-            for number, life in enumerate(lives)
+            _attempt(story, plan, life, attempt, number) for number, life in enumerate(lives)
         ),
     )
 
@@ -128,7 +128,7 @@ def _task(story: JobStory, plan: RolePlan, index: int, attempt: int) -> OpenPaiT
     if not lives:
         return _without_a_life(story.row, plan, index, attempt)
     first, last = lives[0].replica, lives[-1]
-    fields = _attempt_fields(story, plan, last, attempt, len(lives) - 1)
+    shown = _attempt(story, plan, last, attempt, len(lives) - 1)
     restarts = len(lives) - 1 + sum(life.replica.restarts for life in lives)
     started = [life.replica.started_at for life in lives if life.replica.started_at]
     return OpenPaiTask(
@@ -139,7 +139,7 @@ def _task(story: JobStory, plan: RolePlan, index: int, attempt: int) -> OpenPaiT
         created_time=first.created_at,
         launched_time=min(started, default=None),
         completed_time=last.replica.finished_at,
-        **fields,
+        **asdict(shown),
     )
 
 
@@ -152,21 +152,8 @@ def _without_a_life(row: JobRow, plan: RolePlan, index: int, attempt: int) -> Op
     return OpenPaiTask(
         task_index=index,
         task_state=state,
-        retries=0,
-        accountable_retries=0,
-        created_time=None,
-        launched_time=None,
-        completed_time=None,
         attempt_id=0,
         attempt_state=state,
-        current_attempt_created_time=None,
-        current_attempt_launched_time=None,
-        current_attempt_completed_time=None,
-        container_id=None,
-        container_ip=None,
-        container_node_name=None,
-        container_ports={},
-        container_gpus=None,
         container_log=log_path(row, plan.name, index, attempt, 0),
         container_exit_code=code,
         container_exit_spec=spec_of(code),
@@ -174,27 +161,25 @@ def _without_a_life(row: JobRow, plan: RolePlan, index: int, attempt: int) -> Op
     )
 
 
-def _attempt_fields(
-    story: JobStory, plan: RolePlan, life: Life, attempt: int, number: int
-) -> dict[str, object]:
+def _attempt(story: JobStory, plan: RolePlan, life: Life, attempt: int, number: int) -> TaskAttempt:
     replica = life.replica
     told = "" if life.state is State.STOPPED else replica.reason
-    return {
-        "attempt_id": number,
-        "attempt_state": life.state,
-        "current_attempt_created_time": replica.created_at,
-        "current_attempt_launched_time": replica.started_at,
-        "current_attempt_completed_time": replica.finished_at,
-        "container_id": replica.uid,
-        "container_ip": replica.address or None,
-        "container_node_name": replica.node or None,
-        "container_ports": _ports(plan, replica),
-        "container_gpus": replica.gpus or None,
-        "container_log": log_path(story.row, plan.name, replica.replica_index, attempt, number),
-        "container_exit_code": life.exit_code,
-        "container_exit_spec": spec_of(life.exit_code, told),
-        "container_exit_diagnostics": life.diagnostics,
-    }
+    return TaskAttempt(
+        attempt_id=number,
+        attempt_state=life.state,
+        current_attempt_created_time=replica.created_at,
+        current_attempt_launched_time=replica.started_at,
+        current_attempt_completed_time=replica.finished_at,
+        container_id=replica.uid,
+        container_ip=replica.address or None,
+        container_node_name=replica.node or None,
+        container_ports=_ports(plan, replica),
+        container_gpus=replica.gpus or None,
+        container_log=log_path(story.row, plan.name, replica.replica_index, attempt, number),
+        container_exit_code=life.exit_code,
+        container_exit_spec=spec_of(life.exit_code, told),
+        container_exit_diagnostics=life.diagnostics,
+    )
 
 
 def _life(row: JobRow, replica: ReplicaRow, attempt: int) -> Life:

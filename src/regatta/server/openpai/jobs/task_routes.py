@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from regatta.api.errors import JobNotFound, NoRecord
 from regatta.engines.base import LogQuery
-from regatta.server.accounts.caller import Caller
 from regatta.server.openpai.jobs.frameworks import row_seen, story_seen
 from regatta.server.openpai.jobs.job_answers import events_shown, has_attempt
 from regatta.server.openpai.jobs.job_schemas import TEXT, text_answers
@@ -36,10 +33,9 @@ from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import SIGNED_PREFIX, caller_of
+from regatta.server.team.gate import SIGNED_PREFIX, Asking
 from regatta.server.team.team import Team
 
-Asker = Annotated[Caller, Depends(caller_of)]
 TASK = JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
 PLAIN = "text/plain"
 
@@ -49,7 +45,7 @@ def task_routes(team: Team) -> APIRouter:
 
     @routes.get(JOB + "/events", responses=openpai_answers({200: of(EventsWithCount)}))
     async def events(
-        request: Request, caller: Asker, framework: str, type: str | None = None
+        request: Request, caller: Asking, framework: str, type: str | None = None
     ) -> Response:
         """The newest first; while the job waits, the first says why."""
         row = await row_seen(team, caller, framework, request)
@@ -61,7 +57,7 @@ def task_routes(team: Team) -> APIRouter:
 
     @routes.get(TASK, responses=openpai_answers({200: of(TaskHistory)}))
     async def history(
-        request: Request, caller: Asker, framework: str, attempt: str, role: str, index: str
+        request: Request, caller: Asking, framework: str, attempt: str, role: str, index: str
     ) -> Response:
         story = await story_seen(team, caller, framework, request)
         plan, place, number = _task(story, attempt, role, index)
@@ -70,7 +66,7 @@ def task_routes(team: Team) -> APIRouter:
     @routes.get(TASK + "/{life}/logs", responses=openpai_answers({200: of(LogLocations)}))
     async def logs(
         request: Request,
-        caller: Asker,
+        caller: Asking,
         framework: str,
         attempt: str,
         role: str,
@@ -136,10 +132,15 @@ def task_routes(team: Team) -> APIRouter:
 def _task(story: JobStory, attempt: str, role: str, index: str) -> tuple[RolePlan, int, int]:
     """Raises OpenPaiError (404)."""
     plan, place, number = plan_named(story, role), attempt_number(index), attempt_number(attempt)
-    known = plan is not None and place is not None and number is not None
-    if not known or place >= plan.tasks or not has_attempt(story, number):
-        said = f"Task {role[:255]}[{index[:20]}] of attempt {attempt[:20]} is not found."
-        raise OpenPaiError(404, "NoTaskError", said)
+    no_task = OpenPaiError(
+        404,
+        "NoTaskError",
+        f"Task {role[:255]}[{index[:20]}] of attempt {attempt[:20]} is not found.",
+    )
+    if plan is None or place is None or number is None:
+        raise no_task
+    if place >= plan.tasks or not has_attempt(story, number):
+        raise no_task
     return plan, place, number
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from urllib.parse import quote
 
 import yaml
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,10 +26,9 @@ from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_story import story_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import caller_of
+from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
 
-Asker = Annotated[Caller, Depends(caller_of)]
 #: A job's path has its owner in it, or in its name, or means one's own.
 THEIRS, ALL = "/api/v1/user/{username}/jobs", "/api/v1/jobs"
 #: OpenPAI's web pages asked here.
@@ -43,31 +41,31 @@ def v1_job_routes(team: Team) -> APIRouter:
     done = {"status_code": 202, "responses": openpai_answers({202: of(SaidOnly)})}
 
     @routes.get(ALL, responses=openpai_answers({200: list_of(OldSummary)}))
-    async def jobs(caller: Asker, username: str | None = None) -> Response:
+    async def jobs(caller: Asking, username: str | None = None) -> Response:
         return await _listed(team, caller, username or None)
 
     @routes.post(ALL, openapi_extra=config_body(), **made)  # type: ignore[arg-type]
-    async def submit(request: Request, caller: Asker) -> Response:
+    async def submit(request: Request, caller: Asking) -> Response:
         return await _submitted(team, caller, request, caller.name, None)
 
     for path in (THEIRS, ASKED_BY_PAGES):
 
         @routes.get(path, responses=openpai_answers({200: list_of(OldSummary)}))
-        async def theirs(caller: Asker, username: str) -> Response:
+        async def theirs(caller: Asking, username: str) -> Response:
             return await _listed(team, caller, username)
 
         @routes.post(path, openapi_extra=config_body(), **made)  # type: ignore[arg-type]
-        async def submit_as(request: Request, caller: Asker, username: str) -> Response:
+        async def submit_as(request: Request, caller: Asking, username: str) -> Response:
             return await _submitted(team, caller, request, username, None)
 
         @routes.put(path + "/{name}", openapi_extra=config_body(), **made)  # type: ignore[arg-type]
         async def submit_named(
-            request: Request, caller: Asker, username: str, name: str
+            request: Request, caller: Asking, username: str, name: str
         ) -> Response:
             return await _submitted(team, caller, request, username, name)
 
     @routes.put(ALL + "/{name}", openapi_extra=config_body(), **made)  # type: ignore[arg-type]
-    async def submit_own(request: Request, caller: Asker, name: str) -> Response:
+    async def submit_own(request: Request, caller: Asking, name: str) -> Response:
         user, plain = _whose(caller, None, name)
         return await _submitted(team, caller, request, user, plain)
 
@@ -76,21 +74,17 @@ def v1_job_routes(team: Team) -> APIRouter:
     return routes
 
 
-def _one_job(
-    routes: APIRouter, team: Team, path: str, where: str, done: dict[str, object]
-) -> None:
-    @routes.get(
-        path, name=f"v1_job_{where}", responses=openpai_answers({200: of(OldDetail)})
-    )
+def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[str, object]) -> None:
+    @routes.get(path, name=f"v1_job_{where}", responses=openpai_answers({200: of(OldDetail)}))
     async def job(
-        request: Request, caller: Asker, name: str, username: str | None = None
+        request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
         row = await _seen(team, caller, request, username, name)
         return answer(await _detail(team, row))
 
     @routes.delete(path, **done)  # type: ignore[arg-type]
     async def delete(
-        request: Request, caller: Asker, name: str, username: str | None = None
+        request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
         row = await _to_change(team, caller, request, username, name)
         await team.desk.delete(row)
@@ -98,7 +92,7 @@ def _one_job(
 
     @routes.get(path + "/config", responses=_CONFIG)
     async def config(
-        request: Request, caller: Asker, name: str, username: str | None = None
+        request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
         """As it was sent, secrets masked: JSON, or YAML where `Accept` says so."""
         row = await _seen(team, caller, request, username, name)
@@ -109,13 +103,13 @@ def _one_job(
 
     @routes.get(path + "/ssh", responses=openpai_answers({}))
     async def ssh(
-        request: Request, caller: Asker, name: str, username: str | None = None
+        request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
         raise no_ssh((await _seen(team, caller, request, username, name)).name)
 
     @routes.put(path + "/executionType", openapi_extra=WISH, **done)  # type: ignore[arg-type]
     async def execution_type(
-        request: Request, caller: Asker, name: str, username: str | None = None
+        request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
         row = await _to_change(team, caller, request, username, name)
         if await read_execution_type(request) == STOP:

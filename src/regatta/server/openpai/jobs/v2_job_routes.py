@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import yaml
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from regatta.api.openpai.shown_as_v2 import as_v2
-from regatta.server.accounts.caller import Caller
 from regatta.server.openpai.jobs.frameworks import row_seen, row_to_change, story_seen
 from regatta.server.openpai.jobs.job_answers import detail, has_attempt, job_attempt, summary
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type, read_tag
@@ -37,10 +34,8 @@ from regatta.server.openpai_errors import OpenPaiError, no_job
 from regatta.server.records.job_rows import JobRow, document_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import caller_of
+from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
-
-Asker = Annotated[Caller, Depends(caller_of)]
 
 JOBS = "/api/v2/jobs"
 JOB = JOBS + "/{framework}"
@@ -56,7 +51,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         responses=openpai_answers({202: of(Said)}),
         openapi_extra=config_body(),
     )
-    async def submit(request: Request, caller: Asker) -> Response:
+    async def submit(request: Request, caller: Asking) -> Response:
         """The body is a config: v2's YAML, or v1's JSON. Warnings are in `X-Warning`."""
         row, headers = await submit_config(team, caller, request, protocol=2)
         message = f"Update job {row.name} for user {row.username} successfully."
@@ -67,7 +62,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         responses=openpai_answers({200: either(list_of(OpenPaiSummary), of(SummariesWithCount))}),
         openapi_extra=LIST_QUERY,
     )
-    async def jobs(request: Request, caller: Asker) -> Response:
+    async def jobs(request: Request, caller: Asking) -> Response:
         """A bare list; with `withTotalCount=true` beside the number of all that match."""
         query = read_list_query(request.query_params)
         page = await team.desk.page(
@@ -79,14 +74,12 @@ def v2_job_routes(team: Team) -> APIRouter:
         return answer(shown)
 
     @routes.get(JOB, responses=openpai_answers({200: of(OpenPaiDetail)}))
-    async def job(request: Request, caller: Asker, framework: str) -> Response:
+    async def job(request: Request, caller: Asking, framework: str) -> Response:
         story = await story_seen(team, caller, framework, request)
         return answer(detail(story, story.row.attempt))
 
-    @routes.get(
-        JOB + "/attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiDetail)})
-    )
-    async def attempt(request: Request, caller: Asker, framework: str, attempt: str) -> Response:
+    @routes.get(JOB + "/attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiDetail)}))
+    async def attempt(request: Request, caller: Asking, framework: str, attempt: str) -> Response:
         story = await story_seen(team, caller, framework, request)
         number = attempt_number(attempt)
         if number is None or not has_attempt(story, number):
@@ -94,7 +87,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         return answer(detail(story, number))
 
     @routes.get(JOB + "/config", responses=text_answers({200: TEXT}, YAML_MEDIA))
-    async def config(request: Request, caller: Asker, framework: str) -> Response:
+    async def config(request: Request, caller: Asking, framework: str) -> Response:
         """Always as v2 has it, secrets masked."""
         row = await row_seen(team, caller, framework, request)
         written = await config_of(team, row)
@@ -109,7 +102,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         responses=openpai_answers({202: of(Said)}),
         openapi_extra=WISH,
     )
-    async def execution_type(request: Request, caller: Asker, framework: str) -> Response:
+    async def execution_type(request: Request, caller: Asking, framework: str) -> Response:
         """STOP ends a job. START changes nothing, as ever: what was stopped is submitted again."""
         row = await row_to_change(team, caller, framework, request)
         if await read_execution_type(request) == STOP:
@@ -118,14 +111,14 @@ def v2_job_routes(team: Team) -> APIRouter:
         return answer(Said(status=202, message=message), 202)
 
     @routes.get(JOB + "/ssh", responses=openpai_answers({}))
-    async def ssh(request: Request, caller: Asker, framework: str) -> Response:
+    async def ssh(request: Request, caller: Asking, framework: str) -> Response:
         """There is none, as in OpenPAI itself since it runs on Kubernetes."""
         raise no_ssh((await row_seen(team, caller, framework, request)).name)
 
     tagged = openpai_answers({200: of(Said)})
 
     @routes.put(JOB + "/tag", responses=tagged, openapi_extra=WISH)
-    async def tag(request: Request, caller: Asker, framework: str) -> Response:
+    async def tag(request: Request, caller: Asking, framework: str) -> Response:
         row = await row_to_change(team, caller, framework, request)
         wanted = await read_tag(request)
         await team.desk.tag(row, wanted)
@@ -133,7 +126,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         return answer(Said(status=200, message=message))
 
     @routes.delete(JOB + "/tag", responses=tagged, openapi_extra=WISH)
-    async def untag(request: Request, caller: Asker, framework: str) -> Response:
+    async def untag(request: Request, caller: Asking, framework: str) -> Response:
         row = await row_to_change(team, caller, framework, request)
         wanted = await read_tag(request)
         if not await team.desk.untag(row, wanted):
@@ -145,12 +138,12 @@ def v2_job_routes(team: Team) -> APIRouter:
     # The older API of attempts
 
     @routes.get(JOB + "/job-attempts/healthz", responses=openpai_answers({200: of(SaidOnly)}))
-    async def healthz(caller: Asker, framework: str) -> Response:
+    async def healthz(caller: Asking, framework: str) -> Response:
         """Whether attempts are kept: they are, of whichever job."""
         return answer(SaidOnly(message="ok"))
 
     @routes.get(JOB + "/job-attempts", responses=openpai_answers({200: list_of(OpenPaiJobAttempt)}))
-    async def attempts(request: Request, caller: Asker, framework: str) -> Response:
+    async def attempts(request: Request, caller: Asking, framework: str) -> Response:
         """The latest first."""
         story = await story_seen(team, caller, framework, request)
         return answer([job_attempt(story, number) for number in range(story.row.attempt, -1, -1)])
@@ -159,7 +152,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         JOB + "/job-attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiJobAttempt)})
     )
     async def one_attempt(
-        request: Request, caller: Asker, framework: str, attempt: str
+        request: Request, caller: Asking, framework: str, attempt: str
     ) -> Response:
         story = await story_seen(team, caller, framework, request)
         number = attempt_number(attempt)
