@@ -18,7 +18,6 @@ from urllib.parse import urlencode, urlsplit
 
 import uvicorn
 
-from regatta.engines.base import Shell
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.scheduling.machine import Machine
@@ -34,7 +33,8 @@ from regatta.server.origins import Ours
 from regatta.server.records.moments import now_millis
 from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.team_database import Database
-from regatta.server.team.grounds import Ground
+from regatta.server.team.grounds import MachineGrounds
+from regatta.server.team.isolation import Isolation, IsolationSettings
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
@@ -44,6 +44,8 @@ from tests.server.accounts.people import CHEAP, PASSWORD
 PATIENCE = 60.0
 OFF = Rate(0, 1.0)
 NO_LIMITS = Rates(requests=OFF, lists=OFF, submits=OFF, sign_in_address=OFF, sign_in_name=OFF)
+#: Jobs of tests run what the tests themselves do.
+HERE = {"PATH": os.environ["PATH"]}
 MACHINE = Machine(cpus=8, memory=16 << 30, gpus=(), pods=110)
 
 
@@ -62,28 +64,11 @@ class Answer(NamedTuple):
         return self.status, self.json["code"]
 
 
-class OpenGrounds:
-    """A folder for each job, and nothing else between people."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def prepare(
-        self, user: User, namespace: str, job_id: str, images: tuple[str, ...]
-    ) -> Ground:
-        directory = self._folder / user.name / job_id
-        directory.mkdir(parents=True, exist_ok=True)
-        path = os.environ["PATH"]
-        return Ground(shell=Shell(directory=str(directory), environment={"PATH": path}))
-
-    async def clear(self, user: str, job_id: str) -> None:
-        with suppress(OSError):
-            (self._folder / user / job_id).rmdir()
-
-
 class TeamServer:
-    def __init__(self, url: str, team: Team, database: Database) -> None:
+    def __init__(self, url: str, team: Team, database: Database, work: Path) -> None:
         self.url, self.team, self.database = url, team, database
+        #: Where its jobs work.
+        self.work = work
         self._shift = 0
         self._hashes = Hashes(CHEAP)
 
@@ -201,7 +186,7 @@ class _Serving:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as failed:
+        except BaseException as failed:  # noqa: BLE001  # told where the server was asked for
             self._failed = failed
         finally:
             self._ready.set()
@@ -211,16 +196,18 @@ class _Serving:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         engine = LocalEngine(self._home, machine=self._machine)
         passwords = Passwords(Hashes(CHEAP))
+        open_to_all = IsolationSettings("none", work=self._folder / "work", environment=HERE)
+        grounds = MachineGrounds(Isolation(open_to_all, self._database, self._home.path))
         team = Team(
             self._database,
             engine,
             "local",
             self._settings,
-            OpenGrounds(self._folder / "work"),
+            grounds,
             passwords=passwords,
             now=lambda: self._server.now() if self._server else now_millis(),
         )
-        self._server = TeamServer(url, team, self._database)
+        self._server = TeamServer(url, team, self._database, self._folder / "work")
         loop = asyncio.get_running_loop()
 
         def stop(_: int) -> None:
