@@ -268,9 +268,9 @@ class _Told:
     async def may_see(self, job: Job) -> bool:
         if self._seen is None:
             return True
-        if not self._uids.get(job.uid):  # a record may come after the engine's first word
-            owners = await self._desk.database.read(owners_of, self._desk.engine_name, [job.uid])
-            self._uids[job.uid] = _is_seen(owners.get(job.uid), self._seen)
+        if not self._uids.get(job.uid):
+            owner = await self._desk.owner_of(job)
+            self._uids[job.uid] = _is_seen(owner, self._seen)
         if self._uids[job.uid]:
             self._shown.add((job.namespace, job.name))
         return self._uids[job.uid]
