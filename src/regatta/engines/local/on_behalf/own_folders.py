@@ -78,6 +78,8 @@ def make_own(own: OwnFolder, run: Path) -> None:
         os.close(fd)
     for name in own.folders:
         inner = path / name
+        if ".." in inner.parts:  # names of volumes are checked long before; this one must not slip
+            raise ValueError(f"{name!r} leads out of {path}")
         if inner.parent != path:
             _make(inner.parent)
         with suppress(FileExistsError):

@@ -80,6 +80,8 @@ def _become(
 def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
     """Returns only when it failed, with reason, exit code and a sentence."""
     account = process.get("account")
+    if process["mounts"]:
+        from . import mounts  # while we may still read it
     if account:
         from . import linux
 
@@ -91,8 +93,6 @@ def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
             except OSError as error:
                 return "CannotMount", 126, f"{folder} cannot be made: {error.strerror}"
     if process["mounts"]:
-        from . import mounts
-
         try:
             mounts.apply(process["mounts"], account)
         except mounts.CannotMount as error:
