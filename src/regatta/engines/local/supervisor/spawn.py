@@ -77,6 +77,16 @@ def _become(
     os._exit(code)
 
 
+def _keep_open_files() -> None:
+    """What this process was itself given by whoever started the server is not the account's."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if int(name) > 2:
+                os.set_inheritable(int(name), False)
+        except OSError:
+            pass  # the one that listed them
+
+
 def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
     """Returns only when it failed, with reason, exit code and a sentence."""
     account = process.get("account")
@@ -85,6 +95,7 @@ def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
     if account:
         from . import linux
 
+        _keep_open_files()
         os.umask(0o077)
         linux.reach_files_as(account)
         for folder in process["makes"]:
