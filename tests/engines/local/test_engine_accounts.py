@@ -170,6 +170,7 @@ def test_neither_another_nor_its_own_supervisor_can_be_signalled(
 ) -> None:
     submit(engine, a_job("bobs", "echo $$$$ >pid; sleep 600"), **as_account(place, BOB))
     theirs = pid_in(work_of(place, BOB) / "pid")
+    wait_for(engine, "bobs", Phase.RUNNING)
     bobs = supervisor_of(the_run_of(home, engine, "bobs"))
     program = a_program(
         place,
@@ -397,6 +398,7 @@ def test_what_a_killed_supervisor_leaves_is_found_and_ended(
     submit(engine, a_job("job", script), **as_account(place, ANN))
     work = work_of(place, ANN)
     pids = [pid_in(work / "pid"), pid_in(work / "hidden")]
+    wait_for(engine, "job", Phase.RUNNING)
     os.kill(supervisor_of(the_run_of(home, engine, "job")), signal.SIGKILL)
     wait_for(engine, "job", Phase.FAILED)
     eventually(lambda: not any(map(alive, pids)), "the end of its processes")
