@@ -131,14 +131,19 @@ def a_team_server(
     machine: Machine = MACHINE,
     ours: Ours | None = None,
     behind_proxy: bool = False,
+    isolation: IsolationSettings | None = None,
 ) -> Iterator[TeamServer]:
     """`url`: of the database; else SQLite in `folder`. There are no limits unless `settings` has
-    them."""
+    them, and jobs run as the tests do unless `isolation` says otherwise."""
     settings = settings or TeamSettings(rates=NO_LIMITS)
     home = open_home(folder / "home")
     database = Database(url or f"sqlite:///{folder}/team.db")
     database.run_here(ensure_groups, now_millis())
-    serving = _Serving(home, database, settings, machine, ours or Ours(), behind_proxy, folder)
+    open_to_all = IsolationSettings("none", work=folder / "work", environment=HERE)
+    grounds = MachineGrounds(Isolation(isolation or open_to_all, database, home.path))
+    serving = _Serving(
+        home, database, settings, machine, ours or Ours(), behind_proxy, folder, grounds
+    )
     try:
         with serving.running() as server:
             yield server
@@ -159,7 +164,9 @@ class _Serving:
         ours: Ours,
         behind_proxy: bool,
         folder: Path,
+        grounds: MachineGrounds,
     ) -> None:
+        self._grounds = grounds
         self._home, self._database, self._settings = home, database, settings
         self._machine, self._ours, self._behind_proxy = machine, ours, behind_proxy
         self._folder = folder
@@ -196,14 +203,12 @@ class _Serving:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         engine = LocalEngine(self._home, machine=self._machine)
         passwords = Passwords(Hashes(CHEAP))
-        open_to_all = IsolationSettings("none", work=self._folder / "work", environment=HERE)
-        grounds = MachineGrounds(Isolation(open_to_all, self._database, self._home.path))
         team = Team(
             self._database,
             engine,
             "local",
             self._settings,
-            grounds,
+            self._grounds,
             passwords=passwords,
             now=lambda: self._server.now() if self._server else now_millis(),
         )
