@@ -64,7 +64,14 @@ from regatta.engines.kubernetes.engine.jobs import (
 from regatta.engines.kubernetes.engine.logs import job_logs
 from regatta.engines.kubernetes.engine.logs.follower import Follower
 from regatta.engines.kubernetes.engine.members.member_namespaces import MemberNamespaces
-from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
+from regatta.engines.kubernetes.engine.pod_views import (
+    going,
+    gone,
+    list_pods,
+    main_first,
+    pod_view,
+    remembered,
+)
 from regatta.engines.kubernetes.engine.shell_refusal import refuse_shell
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.engine.unattended import with_note
@@ -267,14 +274,14 @@ class KubernetesEngine:
         return await self._pods(await get_job(self._client, namespace, name, uid))
 
     async def _pods(self, job: Job) -> builtins.list[PodView]:
+        awaited = self._departures.not_gone_yet(job) if self._departures is not None else []
         present = await list_pods(self._client, job)
         there = {pod.metadata.uid for pod in present}
-        views = [
-            gone(pod_view(job, pod))
-            for pod in self._followed.of(job)
-            if pod.metadata.uid not in there
-        ]
-        views += [pod_view(job, pod) for pod in present]
+        left = [pod for pod in self._followed.of(job) if pod.metadata.uid not in there]
+        there |= {pod.metadata.uid for pod in left}
+        views = [pod_view(job, pod) for pod in present]
+        views += [gone(pod_view(job, main_first(job, pod))) for pod in left]
+        views += [going(pod_view(job, p)) for p in awaited if p.metadata.uid not in there]
         views += [*remembered(job, views)]
         order = {role: number for number, role in enumerate(job.spec.roles())}
         return sorted(views, key=lambda v: (order.get(v.role, 99), v.index, v.attempt))
