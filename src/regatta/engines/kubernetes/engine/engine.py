@@ -42,17 +42,8 @@ from regatta.engines.kubernetes.api.kube_errors import ApiError, ConfigError
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.cache.shared import SharedInformers
-from regatta.engines.kubernetes.engine import (
-    capacity,
-    departures,
-    events,
-    followed,
-    patches,
-    watch,
-)
+from regatta.engines.kubernetes.engine import capacity, events, patches, watch
 from regatta.engines.kubernetes.engine.asking import asked, streamed
-from regatta.engines.kubernetes.engine.departures import Departures
-from regatta.engines.kubernetes.engine.followed import FollowedPods
 from regatta.engines.kubernetes.engine.jobs import (
     find_document,
     get_document,
@@ -64,6 +55,8 @@ from regatta.engines.kubernetes.engine.jobs import (
 from regatta.engines.kubernetes.engine.logs import job_logs
 from regatta.engines.kubernetes.engine.logs.follower import Follower
 from regatta.engines.kubernetes.engine.members.member_namespaces import MemberNamespaces
+from regatta.engines.kubernetes.engine.memory.departures import MOST_DEPARTED, Departures
+from regatta.engines.kubernetes.engine.memory.followed import MOST_FOLLOWED, FollowedPods
 from regatta.engines.kubernetes.engine.pod_views import (
     going,
     gone,
@@ -125,7 +118,7 @@ class KubernetesEngine:
         linger = (LINGER_SECONDS if wide else 0.0) if linger_seconds is None else linger_seconds
         self._informers = SharedInformers(self._client, INFORMERS, linger_seconds=linger)
         self._subscriptions = Subscriptions(self._informers, wide=wide)
-        self._followed = FollowedPods(departures.MOST_JOBS if recorded else followed.MOST_JOBS)
+        self._followed = FollowedPods(MOST_DEPARTED if recorded else MOST_FOLLOWED)
         self._departures = Departures(self._subscriptions, self._followed) if recorded else None
         self._members_only = members_only
         self._namespaces = MemberNamespaces(self._client)

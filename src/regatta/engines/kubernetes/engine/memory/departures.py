@@ -14,13 +14,13 @@ from contextlib import asynccontextmanager
 
 from regatta.api.job import Job
 from regatta.engines.kubernetes.api import models
-from regatta.engines.kubernetes.engine.followed import FollowedPods
 from regatta.engines.kubernetes.engine.jobs import read_job
+from regatta.engines.kubernetes.engine.memory.followed import FollowedPods
 from regatta.engines.kubernetes.engine.pod_views import main_first
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.objects.job_document import JobDocument
 
-MOST_JOBS = 2000
+MOST_DEPARTED = 2000
 
 
 class Departures:
@@ -57,7 +57,7 @@ class Departures:
         if old is None or new is not None:
             return
         self._jobs[old.metadata.uid] = old
-        if len(self._jobs) > MOST_JOBS:
+        if len(self._jobs) > MOST_DEPARTED:
             self._jobs.popitem(last=False)
 
     def _pod_changed(self, old: models.Pod | None, new: models.Pod | None) -> None:
