@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"
 #: A program that ends when it is told to.
 WAITS = "while [ ! -e /tmp/end ]; do sleep 0.1; done"
 Engine = KubernetesEngine
+_numbers = count(1)
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +93,9 @@ class Members:
 
 
 @pytest.fixture
-def members(
-    real_cluster: Access, real_turn: None, image: str, request: pytest.FixtureRequest
-) -> Iterator[Members]:
-    install_crd(real_cluster)  # type: ignore[arg-type]
-    found = Members(real_cluster, image, f"{abs(hash(request.node.name)) % 100_000}")
+def members(real_cluster: Access, real_turn: None, image: str) -> Iterator[Members]:
+    install_crd(real_cluster)
+    found = Members(real_cluster, image, f"{os.getpid()}-{next(_numbers)}")
     yield found
     for namespace in (found.ann, found.bob):
         real_cluster.kubectl("delete", "namespace", namespace, "--wait=false", check=False)
