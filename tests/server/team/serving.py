@@ -21,7 +21,8 @@ import uvicorn
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.scheduling.machine import Machine
-from regatta.server.accounts.administration import add_user
+from regatta.server.accounts.administration import COMMAND_LINE, add_user
+from regatta.server.accounts.audit import Entry, read_audit
 from regatta.server.accounts.passwords import Hashes, Passwords
 from regatta.server.accounts.rate_limits import Rate, Rates
 from regatta.server.accounts.tokens import Kind, issue
@@ -38,6 +39,7 @@ from regatta.server.team.isolation import Isolation, IsolationSettings
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
+from tests.doors import eventually
 from tests.engines.local.opening import end_everything
 from tests.server.accounts.people import CHEAP, PASSWORD
 
@@ -95,6 +97,17 @@ class TeamServer:
         with suppress(OpenPaiError):
             self.add_user(name, admin=True)
         return self.token(name)
+
+    def audited(self, count: int) -> list[Entry]:
+        """What requests left in the audit, the newest first; an answer goes out before its entry
+        is written, so `count` of them are waited for."""
+
+        def enough() -> list[Entry] | None:
+            entries = self.database.read_here(read_audit, limit=1000).entries
+            asked = [entry for entry in entries if entry.who != COMMAND_LINE]
+            return asked if len(asked) >= count else None
+
+        return eventually(enough, f"{count} entries in the audit")
 
     def ask(
         self,
