@@ -65,7 +65,7 @@ def cluster_routes(team: Team) -> APIRouter:
     async def storages(caller: Asking) -> Response:
         return answer(StorageSummary())
 
-    @routes.get("/api/v2/storages/{storage}", responses=openpai_answers({}))
+    @routes.get("/api/v2/storages/{storage}", status_code=404, responses=openpai_answers({}))
     async def storage(caller: Asking, storage: str) -> Response:
         raise OpenPaiError(404, "NoStorageError", NO_STORAGE.format(storage[:255]))
 
@@ -111,15 +111,15 @@ def _virtual_clusters(routes: APIRouter, team: Team, path: str) -> None:
 
     nothing = openpai_answers({})
 
-    @routes.put(path + "/{vc}", responses=nothing)
+    @routes.put(path + "/{vc}", status_code=501, responses=nothing)
     async def make(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Making or changing a virtual cluster")
 
-    @routes.put(path + "/{vc}/status", responses=nothing)
+    @routes.put(path + "/{vc}/status", status_code=501, responses=nothing)
     async def close(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Stopping a virtual cluster")
 
-    @routes.delete(path + "/{vc}", responses=nothing)
+    @routes.delete(path + "/{vc}", status_code=501, responses=nothing)
     async def remove(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Removing a virtual cluster")
 

@@ -10,7 +10,7 @@ from regatta.api.errors import JobNotFound, NoRecord
 from regatta.engines.base import LogQuery
 from regatta.server.openpai.jobs.frameworks import row_seen, story_seen
 from regatta.server.openpai.jobs.job_answers import events_shown, has_attempt
-from regatta.server.openpai.jobs.job_schemas import TEXT, text_answers
+from regatta.server.openpai.jobs.job_schemas import TEXT, PlainText, text_answers
 from regatta.server.openpai.jobs.job_shapes import (
     EventsWithCount,
     LogLocation,
@@ -37,7 +37,6 @@ from regatta.server.team.gate import SIGNED_PREFIX, Asking
 from regatta.server.team.team import Team
 
 TASK = JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
-PLAIN = "text/plain"
 
 
 def task_routes(team: Team) -> APIRouter:
@@ -107,8 +106,8 @@ def task_routes(team: Team) -> APIRouter:
 
     @routes.get(
         SIGNED_PREFIX + "{signed}",
-        response_class=Response,
-        responses=text_answers({200: TEXT, 206: TEXT}, PLAIN),
+        response_class=PlainText,
+        responses=text_answers({200: TEXT, 206: TEXT}, PlainText),
     )
     async def log(signed: str) -> Response:
         """What a task printed: 200 with all of it, 206 with its end."""
@@ -123,8 +122,8 @@ def task_routes(team: Team) -> APIRouter:
         text = TaskLog(team.engine, row.namespace, row.engine_name, query, link.stream)
         headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
         if link.tail:
-            return Response(await text.tail(), 206, headers, PLAIN)
-        return StreamingResponse(await text.whole(), 200, headers, PLAIN)
+            return PlainText(await text.tail(), 206, headers)
+        return StreamingResponse(await text.whole(), 200, headers, PlainText.media_type)
 
     return routes
 

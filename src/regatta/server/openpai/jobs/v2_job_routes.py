@@ -15,6 +15,7 @@ from regatta.server.openpai.jobs.job_schemas import (
     LIST_QUERY,
     TEXT,
     WISH,
+    YamlText,
     config_body,
     either,
     text_answers,
@@ -39,7 +40,6 @@ from regatta.server.team.team import Team
 
 JOBS = "/api/v2/jobs"
 JOB = JOBS + "/{framework}"
-YAML_MEDIA = "text/yaml"
 
 
 def v2_job_routes(team: Team) -> APIRouter:
@@ -86,7 +86,9 @@ def v2_job_routes(team: Team) -> APIRouter:
             raise no_attempt(framework, attempt)
         return answer(detail(story, number))
 
-    @routes.get(JOB + "/config", responses=text_answers({200: TEXT}, YAML_MEDIA))
+    @routes.get(
+        JOB + "/config", response_class=YamlText, responses=text_answers({200: TEXT}, YamlText)
+    )
     async def config(request: Request, caller: Asking, framework: str) -> Response:
         """Always as v2 has it, secrets masked."""
         row = await row_seen(team, caller, framework, request)
@@ -94,7 +96,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         if row.protocol == 1:
             shown = as_v2(yaml.safe_load(written))
             written = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
-        return Response(written, media_type=YAML_MEDIA)
+        return YamlText(written)
 
     @routes.put(
         JOB + "/executionType",
@@ -110,7 +112,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         message = f"Execute job {framework} successfully."
         return answer(Said(status=202, message=message), 202)
 
-    @routes.get(JOB + "/ssh", responses=openpai_answers({}))
+    @routes.get(JOB + "/ssh", status_code=404, responses=openpai_answers({}))
     async def ssh(request: Request, caller: Asking, framework: str) -> Response:
         """There is none, as in OpenPAI itself since it runs on Kubernetes."""
         raise no_ssh((await row_seen(team, caller, framework, request)).name)
