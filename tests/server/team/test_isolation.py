@@ -137,6 +137,15 @@ def test_containers_cannot_have_folders_within_each_other(
         isolate("none", folders=("/no/such/folder",))
 
 
+@pytest.mark.parametrize("python", ["", "~/bin/python", "venv/bin/python"])
+def test_an_interpreter_is_named_by_its_full_path(
+    isolate: Callable[..., Isolation], python: str
+) -> None:
+    with pytest.raises(BadSetting, match="images: paddle is .*; write the full path"):
+        isolate("none", images={"paddle": python})
+    isolate("none", images={"paddle": "/opt/bin/python", "*": "python3.11"})
+
+
 @needs_root
 def test_a_work_folder_has_to_be_where_accounts_reach_it_and_nobody_changes_it(
     isolate: Callable[..., Isolation], place: Path
