@@ -141,7 +141,7 @@ def test_containers_cannot_have_folders_within_each_other(
 def test_an_interpreter_is_named_by_its_full_path(
     isolate: Callable[..., Isolation], python: str
 ) -> None:
-    with pytest.raises(BadSetting, match="images: paddle is .*; write the full path"):
+    with pytest.raises(BadSetting, match=r"images: paddle is .*; write the full path"):
         isolate("none", images={"paddle": python})
     isolate("none", images={"paddle": "/opt/bin/python", "*": "python3.11"})
 

@@ -292,7 +292,7 @@ class _Builder:
         options: tuple[str, ...] = ()
         working_dir = container.get("workingDir")
         if self._context.is_plain_container:
-            self.problems += not_for_a_runtime(path, mounts, secret)
+            self.problems += not_for_a_runtime(path, image, mounts, secret)
             mounts, memory = take_shared_memory(mounts, self._spec)
             options = (*containers.PLAIN, *memory)
             working_dir = working_dir or self._context.directory
