@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
+import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -136,6 +137,15 @@ def test_containers_cannot_have_folders_within_each_other(
         isolate("none", folders=("/no/such/folder",))
 
 
+@pytest.mark.parametrize("python", ["", "~/bin/python", "venv/bin/python"])
+def test_an_interpreter_is_named_by_its_full_path(
+    isolate: Callable[..., Isolation], python: str
+) -> None:
+    with pytest.raises(BadSetting, match=r"images: paddle is .*; write the full path"):
+        isolate("none", images={"paddle": python})
+    isolate("none", images={"paddle": "/opt/bin/python", "*": "python3.11"})
+
+
 @needs_root
 def test_a_work_folder_has_to_be_where_accounts_reach_it_and_nobody_changes_it(
     isolate: Callable[..., Isolation], place: Path
@@ -192,11 +202,15 @@ def test_each_account_gets_a_uid_of_the_range_for_good(
 
 @needs_root
 def test_a_uid_is_never_given_twice(
-    isolate: Callable[..., Isolation], new_user: Callable[[str], User], database: Database
+    isolate: Callable[..., Isolation],
+    new_user: Callable[[str], User],
+    database: Database,
+    place: Path,
 ) -> None:
     isolation = isolate()
     assert uid_of(isolation, new_user("ann")) == UIDS.start
     database.run_here(delete_user, "ann")
+    shutil.rmtree(place / "work" / str(UIDS.start))  # an admin tidied up; files elsewhere may stay
     assert uid_of(isolate(), new_user("ann")) == UIDS.start + 1
 
 

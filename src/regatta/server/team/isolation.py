@@ -165,6 +165,12 @@ def _check(settings: IsolationSettings) -> Literal["none", "docker", "podman"]:
     if settings.kind not in KINDS:
         raise BadSetting(f"isolation: is {settings.kind!r}; it is one of {', '.join(KINDS)}")
     _check_folders(settings)
+    for image, python in settings.images.items():
+        if not python or ("/" in python and not os.path.isabs(python)):
+            raise BadSetting(
+                f"images: {image} is {python!r}; write the full path of an interpreter, or the "
+                "name of one on PATH"
+            )
     if settings.kind == "users":
         if os.geteuid() != 0:
             raise BadSetting(
