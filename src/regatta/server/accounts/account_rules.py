@@ -76,8 +76,11 @@ def password_bytes(password: str) -> bytes:
     return unicodedata.normalize("NFC", password).encode(errors="surrogatepass")
 
 
-def check_password(name: str, password: str, field: str = "password") -> str:
-    """`name`: whose it is to be. Its characters are never told."""
+def check_password(
+    name: str, password: str, field: str = "password", *, may_be_name: bool = False
+) -> str:
+    """`name`: whose it is to be. Its characters are never told. `may_be_name`: OpenPAI's admins
+    give new accounts their own name as the first password."""
     if not isinstance(password, str) or len(password) < SHORTEST_PASSWORD:
         raise invalid_parameters(
             f"{field} is too short; it must have at least {SHORTEST_PASSWORD} characters"
@@ -86,7 +89,7 @@ def check_password(name: str, password: str, field: str = "password") -> str:
         raise invalid_parameters(
             f"{field} is too long; it may have {LONGEST_PASSWORD} bytes at most"
         )
-    if key_of(password) == key_of(name):
+    if not may_be_name and key_of(password) == key_of(name):
         raise invalid_parameters(f"{field} is the user's name; take another")
     return password
 

@@ -75,7 +75,8 @@ class Reception:
         tells_unknown_users: bool = False,
     ) -> None:
         """`now`: in milliseconds since 1970. `tells_unknown_users`: a name that nobody has is
-        answered as OpenPAI does, and else as a wrong password is."""
+        answered as OpenPAI does, and else as a wrong password is; as there, a new account may have
+        its name as its first password."""
         self._database = database
         self._passwords = passwords
         self._guard = guard
@@ -189,7 +190,7 @@ class Reception:
     ) -> User:
         require_admin(caller)
         check_user_name(new.name)  # before the work
-        check_password(new.name, password)
+        check_password(new.name, password, may_be_name=self._tells_unknown_users)
         made = await self._passwords.make(password)
         return await self._database.run(create_user, new, made, self._now(), known_clusters)
 

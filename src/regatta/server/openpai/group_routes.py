@@ -26,6 +26,7 @@ from regatta.server.openpai.account_bodies import (
 )
 from regatta.server.openpai.account_shapes import GroupInfo, GroupMember, Message, group_info
 from regatta.server.openpai.openpai_schemas import body_of, list_of, openpai_answers
+from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.responses import answer
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
@@ -50,8 +51,14 @@ def group_routes(team: Team, prefix: str) -> APIRouter:
 
     @routes.get("/{group}/userlist", responses=openpai_answers({200: list_of(GroupMember)}))
     async def members(caller: Asking, group: str) -> Response:
+        """As in OpenPAI, a group that is not there has nobody in it."""
         require_admin(caller)
-        found = await team.database.read(members_of, group)
+        try:
+            found = await team.database.read(members_of, group)
+        except OpenPaiError as none:
+            if none.status != 404:
+                raise
+            found = []
         return answer([GroupMember(user.name, user.admin) for user in found])
 
     @routes.post("", status_code=201, responses=_CREATED, openapi_extra=body_of(NewGroupBody))

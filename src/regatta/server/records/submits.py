@@ -163,6 +163,6 @@ def _is_taken(connection: Connection, job: NewJob) -> bool:
 
 def _taken(job: NewJob) -> NameTaken:
     return NameTaken(
-        f"user {job.username!r} has a job named {job.name!r} on record; choose another name, or "
-        "delete that job first"
+        f"Job name {job.name} already exists: it is on record as one of user {job.username}'s. "
+        "Choose another name, or delete that job first"
     )

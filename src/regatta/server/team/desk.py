@@ -22,6 +22,7 @@ from regatta.api.errors import JobNotFound, NoRecord, NotAllowed, NotPossible
 from regatta.api.job import Job, document
 from regatta.api.load import Loaded
 from regatta.controller.changes import replaced
+from regatta.controller.environment.places import gpus
 from regatta.engines.base import Accepted, Engine, Preview, Shell, Submission
 from regatta.engines.shell_refusal import refuse_shell
 from regatta.engines.submission import read_submission
@@ -158,6 +159,7 @@ class Desk:
             priority=priority_of(config.extras if config else {}),
             total_tasks=job.spec.replicas,
             total_roles=len(roles),
+            total_gpus=sum(gpus(role) * role.replicas for role in roles),
             submitted_at=self._now(),
             documents=documents,
         )

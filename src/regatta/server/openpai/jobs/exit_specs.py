@@ -30,6 +30,7 @@ _PHRASES_OF_VERSION_ONE: Mapping[int, str] = {
     255: "CONTAINER_RUNTIME_UNKNOWN_FAILURE",
 }
 
+_CAUSERS = {"PLATFORM_FAILURE": "PAI_HOST", "USER_STOP": "USER_STOP"}
 _NEVER, _TO_MAX = "NEVER_RETRY", "RETRY_TO_MAX"
 _READ_LOG = "Read the task's log: its last lines say what the command met."
 
@@ -48,7 +49,7 @@ def _spec(
         code=code,
         phrase=phrase,
         issuer=issuer,
-        causer="PAI_HOST" if kind == "PLATFORM_FAILURE" else "USER_CONTAINER",
+        causer=_CAUSERS.get(kind, "USER_CONTAINER"),
         type=kind,
         stage=stage,
         behavior="UNKNOWN" if retried else "PERMANENT",

@@ -23,6 +23,7 @@ from regatta.server.openpai_states import FINAL_STATES, NO_EXIT_CODE, State, Sub
 from regatta.server.records.job_rows import AttemptRow, EventRow, JobRow, ReplicaRow
 from regatta.server.records.job_story import JobStory
 
+HANDED_IN = "it waits for its turn"
 _ENDS = {
     "Completed": State.SUCCEEDED,
     "Failed": State.FAILED,
@@ -41,9 +42,11 @@ def debug_id(row: JobRow) -> str:
 
 
 def waiting_reason(row: JobRow) -> str | None:
+    """What its engine last said of it; before that word has come, that it has the job."""
     if row.state != State.WAITING:
         return None
-    return row.message or row.reason or None
+    starts = row.sub_state == SubState.PREPARING
+    return row.message or row.reason or ("its tasks are starting" if starts else HANDED_IN)
 
 
 def summary(row: JobRow) -> OpenPaiSummary:

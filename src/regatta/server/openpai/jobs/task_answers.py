@@ -197,7 +197,7 @@ def _life(row: JobRow, replica: ReplicaRow, attempt: int) -> Life:
         replica=replica,
         state=state,
         exit_code=code,
-        diagnostics=": ".join(filter(None, told)) or None if over or waits else None,
+        diagnostics="\n".join(filter(None, told)) or None if over or waits else None,
     )
 
 
