@@ -8,7 +8,7 @@ from tests.server.team.serving import TeamServer
 
 def test_health_needs_nobody_and_everything_else_somebody(server: TeamServer) -> None:
     assert server.ask("GET", "/healthz").json["status"] == "ok"
-    assert server.ask("GET", "/regatta/v1/jobs").code == (401, "UnauthorizedUserError")
+    assert server.ask("GET", "/regatta/v1/jobs").code == (401, "Unauthorized")
 
 
 def test_a_job_goes_through_with_a_token_and_ends_on_record(server: TeamServer) -> None:
