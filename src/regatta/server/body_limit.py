@@ -7,31 +7,44 @@ it has sent everything must not find the connection broken instead.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regatta.server.responses import refusal
 
 #: The longest job file is 1 MiB; its JSON, with every character escaped, has six times as much.
 LARGEST_BODY = 16 * 1024 * 1024
-TOO_LARGE = (
-    f"the body has {{}}, and {LARGEST_BODY // 2**20} MiB is the most; a job file itself may have "
-    "1 MiB, and what is larger belongs into a volume"
-)
+CODE = "TooLarge"
+_ADVICE = "; a job file itself may have 1 MiB, and what is larger belongs into a volume"
+
+Refuses = Callable[[Scope, str], Response]
+
+
+def _refused(_: Scope, said: str) -> Response:
+    return refusal(413, CODE, said)
 
 
 class BodyLimit:
     """ASGI middleware, behind the doorkeeper."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(
+        self,
+        app: ASGIApp,
+        most_of: Callable[[Scope], int] = lambda _: LARGEST_BODY,
+        refused: Refuses = _refused,
+    ) -> None:
+        """`most_of` says how many bytes a request may have; `refused` words a refusal."""
+        self._app, self._most_of, self._refused = app, most_of, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        announced = _announced(scope)
-        if announced > LARGEST_BODY:
-            said = TOO_LARGE.format(f"{announced:,} bytes")
-            await refusal(413, "TooLarge", said)(scope, receive, send)
+        announced, most = _announced(scope), self._most_of(scope)
+        if announced > most:
+            said = _too_large(f"{announced:,} bytes", most)
+            await self._refused(scope, said)(scope, receive, send)
             return
         read = 0
 
@@ -39,8 +52,8 @@ class BodyLimit:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > LARGEST_BODY:
-                raise HTTPException(413, TOO_LARGE.format("more than that"))
+            if read > most:
+                raise HTTPException(413, _too_large("more than that", most))
             return message
 
         await self._app(scope, counted, send)
@@ -49,3 +62,9 @@ class BodyLimit:
 def _announced(scope: Scope) -> int:
     """The server has seen to the header's form."""
     return int(Headers(scope=scope).get("content-length", "0")) if scope["type"] == "http" else 0
+
+
+def _too_large(found: str, most: int) -> str:
+    if most >= 2**20:
+        return f"the body has {found}, and {most // 2**20} MiB is the most{_ADVICE}"
+    return f"the body has {found}, and {most // 2**10} KiB is the most here"

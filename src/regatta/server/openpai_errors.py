@@ -16,6 +16,7 @@ NO_APPLICATIONS = "Applications are not allowed to do this operation."
 ADMINS_ONLY = "Non-admin is not allow to do this operation."
 WRONG_OLD_PASSWORD = "Pls input the correct password."
 INCORRECT_PASSWORD = "Password is incorrect."
+WRONG_SIGN_IN = "User name or password is incorrect."
 
 
 class OpenPaiError(RegattaError):
@@ -64,6 +65,11 @@ def no_user(name: str, status: int = 404) -> OpenPaiError:
 
 def incorrect_password() -> OpenPaiError:
     return OpenPaiError(400, "IncorrectPasswordError", INCORRECT_PASSWORD)
+
+
+def wrong_sign_in() -> OpenPaiError:
+    """Of the two, in one answer: it tells nobody which names there are."""
+    return OpenPaiError(400, "IncorrectPasswordError", WRONG_SIGN_IN)
 
 
 def user_exists(name: str) -> OpenPaiError:

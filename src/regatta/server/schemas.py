@@ -33,6 +33,7 @@ _REFUSALS = {
     409: "The job is in no state for that.",
     413: "The body is too large.",
     422: "The job, or what is asked of it, is not possible.",
+    429: "Too often, on a team's server; `Retry-After` says when again.",
     500: "A mistake of the server's own.",
     503: "Not now: no ports are free, or the cluster is away.",
     507: "The disk is full.",
@@ -81,13 +82,14 @@ def _json(schema: Schema) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def install(app: FastAPI) -> None:
-    """Adds what the routes' answers refer to, when somebody asks for the description."""
+def install(app: FastAPI, more: tuple[type, ...] = ()) -> None:
+    """Adds what the routes' answers refer to, when somebody asks for the description. `more`: what
+    other routes than those of every server send and take."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            _, named = msgspec.json.schema_components(_ANSWERS, ref_template=_PLACE)
+            _, named = msgspec.json.schema_components((*_ANSWERS, *more), ref_template=_PLACE)
             plain()["components"]["schemas"].update(named)
         assert app.openapi_schema is not None
         return app.openapi_schema

@@ -22,18 +22,22 @@ from regatta.server.accounts.users import (
     NewUser,
     Stored,
     User,
+    UserChanges,
     create_user,
     get_user,
     renew_hash,
     set_password,
     stored_password,
+    update_user,
 )
 from regatta.server.openpai_errors import (
     WRONG_OLD_PASSWORD,
+    OpenPaiError,
     TooManyRequests,
     forbidden,
     incorrect_password,
     no_user,
+    wrong_sign_in,
 )
 
 _P = ParamSpec("_P")
@@ -67,12 +71,16 @@ class Reception:
         passwords: Passwords,
         guard: SignInGuard,
         now: Callable[[], int],
+        *,
+        tells_unknown_users: bool = False,
     ) -> None:
-        """`now`: in milliseconds since 1970."""
+        """`now`: in milliseconds since 1970. `tells_unknown_users`: a name that nobody has is
+        answered as OpenPAI does, and else as a wrong password is."""
         self._database = database
         self._passwords = passwords
         self._guard = guard
         self._now = now
+        self._tells_unknown_users = tells_unknown_users
 
     async def sign_in(
         self,
@@ -82,28 +90,44 @@ class Reception:
         address: str,
         expiration: int | str | None = None,
         kind: Kind = Kind.SIGN_IN,
+        known: Callable[[str], None] = lambda _: None,
     ) -> SignedIn:
-        """`address`: the client's, which is what a limit counts."""
+        """`address`: the client's, which is what a limit counts. `known` is told whose account it
+        is, also where the password is wrong; a name that nobody has is told to nobody."""
         seconds = lifetime(expiration)
         attempt = self._guard.begin(address, name)
         stored = await self._database.run(stored_password, name)
+        if stored is not None:
+            known(stored.name)
         checked = await self._check(attempt, stored, password)
-        if stored is None:
-            raise no_user(name[:LONGEST_NAME], 400)
-        if not checked.right:
-            raise incorrect_password()
+        if stored is None or not checked.right:
+            raise self._wrong(name, stored)
         attempt.succeeded()
         if stored.disabled:  # told to nobody who does not know the password
             raise forbidden(f"User {stored.name} is disabled; ask an admin to enable it.")
-        return await self._database.run(
+        signed_in = await self._database.run(
             _let_in, stored, checked.rehashed, kind, self._now(), seconds
         )
+        if signed_in is None:  # it was changed while it was being checked
+            raise self._wrong(name, stored)
+        return signed_in
+
+    def _wrong(self, name: str, stored: Stored | None) -> OpenPaiError:
+        if not self._tells_unknown_users:
+            return wrong_sign_in()
+        return no_user(name[:LONGEST_NAME], 400) if stored is None else incorrect_password()
 
     async def change_own_password(
-        self, caller: Caller, old: str, new: str, *, address: str
+        self,
+        caller: Caller,
+        old: str,
+        new: str,
+        *,
+        address: str,
+        besides: UserChanges | None = None,
     ) -> None:
         """A stolen token must not become a password, so the old one is asked for; and not become a
-        way to guess it, so that counts as signing in."""
+        way to guess it, so that counts as signing in. `besides`: what changes with it."""
         require_person(caller)
         check_password(caller.name, new, "newPassword")
         attempt = self._guard.begin(address, caller.name)
@@ -114,10 +138,11 @@ class Reception:
         attempt.succeeded()
         after = await self._passwords.make(new)
         if not await self._database.run(
-            set_password,
+            _change_password,
             caller.name,
             after,
             self._now(),
+            besides or UserChanges(),
             keep=caller.handle,
             replacing=stored.password,
         ):
@@ -130,14 +155,30 @@ class Reception:
             attempt.not_made()
             raise
 
-    async def set_password(self, caller: Caller, name: str, new: str) -> None:
-        """By an admin, who needs not know the old one; for himself, too, as OpenPAI has it."""
+    async def set_password(
+        self,
+        caller: Caller,
+        name: str,
+        new: str,
+        besides: UserChanges | None = None,
+        known_clusters: Collection[str] | None = None,
+    ) -> None:
+        """By an admin, who needs not know the old one; for himself, too, as OpenPAI has it.
+        `besides`: what changes with it."""
         require_admin(caller)
         user = await self._database.run(get_user, name)
         check_password(user.name, new)
         after = await self._passwords.make(new)
-        # Where it is his own, his token stays; among another's tokens it is not.
-        await self._database.run(set_password, user.name, after, self._now(), keep=caller.handle)
+        await self._database.run(
+            _change_password,
+            user.name,
+            after,
+            self._now(),
+            besides or UserChanges(),
+            known_clusters,
+            # Where it is his own, his token stays; among another's tokens it is not.
+            keep=caller.handle,
+        )
 
     async def create_user(
         self,
@@ -160,11 +201,30 @@ def _let_in(
     kind: Kind,
     now: int,
     seconds: int,
-) -> SignedIn:
+) -> SignedIn | None:
+    """None: the account is not what it was when its password was looked at."""
     current = stored_password(connection, stored.name, lock=True)
     if current is None or current.disabled or current.password != stored.password:
-        raise incorrect_password()  # it was changed while it was being checked
+        return None
     if rehashed is not None:
         renew_hash(connection, stored.user_id, stored.password, rehashed)
     token = issue(connection, current.user_id, kind, now, seconds)
     return SignedIn(token, current.name, current.admin)
+
+
+def _change_password(
+    connection: Connection,
+    name: str,
+    password_hash: str,
+    now: int,
+    besides: UserChanges,
+    known_clusters: Collection[str] | None = None,
+    *,
+    keep: str,
+    replacing: str | None = None,
+) -> bool:
+    """All of it or nothing; False as `users.set_password` has it."""
+    if not set_password(connection, name, password_hash, now, keep=keep, replacing=replacing):
+        return False
+    update_user(connection, name, besides, known_clusters)
+    return True

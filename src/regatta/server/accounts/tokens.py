@@ -138,6 +138,13 @@ def list_tokens(connection: Connection, user_id: int, now: int) -> list[Token]:
     return [_token(row) for row in rows]
 
 
+def living_token(connection: Connection, user_id: int, handle: str, now: int) -> Token | None:
+    row = connection.execute(
+        select(TOKENS).where(TOKENS.c.handle == handle, TOKENS.c.user_id == user_id, _living(now))
+    ).one_or_none()
+    return _token(row) if row is not None else None
+
+
 def revoke(connection: Connection, user_id: int, which: str, now: int) -> str:
     """By its handle, or by its value as OpenPAI's clients do: only one's own. The handle.
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,6 +39,7 @@ OPEN = frozenset(
         ("GET", "/api/v2/info"),
         ("GET", "/api/v2/authn/info"),
         ("POST", "/api/v2/authn/basic/login"),
+        ("POST", "/regatta/v1/session"),
     }
 )
 #: What carries its own proof: short-lived links to logs, signed by us.
@@ -57,6 +59,19 @@ def caller_of(request: Request) -> Caller:
     """For `Depends`: who asks."""
     caller: Caller = request.state.caller
     return caller
+
+
+#: As a parameter of a route: who asks.
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+def known_as(request: Request) -> Callable[[str], None]:
+    """For the audit of an open path: to be told whose account is asked for."""
+
+    def note(name: str) -> None:
+        request.state.who = name
+
+    return note
 
 
 def address_of(request: Request) -> str:

@@ -35,7 +35,13 @@ class Team:
         self.limits = RequestLimits(settings.rates)
         self._passwords = passwords or Passwords()
         guard = SignInGuard(settings.rates)
-        self.reception = Reception(database, self._passwords, guard, now)
+        self.reception = Reception(
+            database,
+            self._passwords,
+            guard,
+            now,
+            tells_unknown_users=settings.tells_unknown_users,
+        )
         self.desk = Desk(database, engine, engine_name, settings, grounds, self.limits, now)
         #: Signs links that are good for a moment; those of the server before this one are not.
         self.link_key = secrets.token_bytes(32)

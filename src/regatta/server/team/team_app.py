@@ -11,22 +11,41 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from regatta import __version__
 from regatta.engines.base import Engine
 from regatta.server import responses, schemas
 from regatta.server.accounts.caller import require_admin
 from regatta.server.app import API
-from regatta.server.body_limit import BodyLimit
-from regatta.server.openpai import handlers
+from regatta.server.body_limit import CODE, LARGEST_BODY, BodyLimit
+from regatta.server.openpai import account_routes, handlers
+from regatta.server.openpai.refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
 from regatta.server.origins import Ours
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
-from regatta.server.team.gate import Gate, caller_of
+from regatta.server.team import audit_routes as audit
+from regatta.server.team import own_routes as own
+from regatta.server.team.gate import Gate, caller_of, needs_nobody
 from regatta.server.team.member_engine import MemberEngine
 from regatta.server.team.team import Team
+
+#: Of a body that somebody sends who is not known yet: a name and a password.
+LARGEST_FROM_NOBODY = 64 * 1024
+
+
+def _most_of(scope: Scope) -> int:
+    if scope["type"] == "http" and needs_nobody(scope["method"], scope["path"]):
+        return LARGEST_FROM_NOBODY
+    return LARGEST_BODY
+
+
+def _too_large(scope: Scope, said: str) -> Response:
+    if is_openpai_path(scope["path"]):
+        return openpai_refusal(413, "InvalidParametersError", said)
+    return responses.refusal(413, CODE, said)
 
 
 def _admins_only(request: Request) -> None:
@@ -70,8 +89,12 @@ def make_team_app(
     app.include_router(job_routes(), prefix=API)
     app.include_router(stream_routes(leaving), prefix=API)
     app.include_router(server_routes(describe, leave, _admins_only), prefix=API)
+    app.include_router(own.own_routes(team, ours), prefix=API)
+    app.include_router(audit.audit_routes(team), prefix=API)
+    account_routes.serve_accounts(app, team)
     handlers.install(app)
-    schemas.install(app)
-    app.add_middleware(BodyLimit)
+    described = (*account_routes.DESCRIBED, *own.DESCRIBED, *audit.DESCRIBED, OpenPaiRefusal)
+    schemas.install(app, described)
+    app.add_middleware(BodyLimit, most_of=_most_of, refused=_too_large)
     app.add_middleware(Gate, team=team, ours=ours, behind_proxy=behind_proxy)
     return app
