@@ -19,7 +19,7 @@ from regatta.server import responses, schemas
 from regatta.server.accounts.caller import require_admin
 from regatta.server.app import API
 from regatta.server.body_limit import CODE, LARGEST_BODY, BodyLimit
-from regatta.server.openpai import account_routes, handlers
+from regatta.server.openpai import account_routes, handlers, job_contract
 from regatta.server.openpai.refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
 from regatta.server.origins import Ours
 from regatta.server.routes.engine_of import serve_engine
@@ -92,8 +92,12 @@ def make_team_app(
     app.include_router(own.own_routes(team, ours), prefix=API)
     app.include_router(audit.audit_routes(team), prefix=API)
     account_routes.serve_accounts(app, team)
+    job_contract.serve_jobs(app, team)
     handlers.install(app)
-    described = (*account_routes.DESCRIBED, *own.DESCRIBED, *audit.DESCRIBED, OpenPaiRefusal)
+    described = (
+        *(*account_routes.DESCRIBED, *job_contract.DESCRIBED),
+        *(*own.DESCRIBED, *audit.DESCRIBED, OpenPaiRefusal),
+    )
     schemas.install(app, described)
     app.add_middleware(BodyLimit, most_of=_most_of, refused=_too_large)
     app.add_middleware(Gate, team=team, ours=ours, behind_proxy=behind_proxy)

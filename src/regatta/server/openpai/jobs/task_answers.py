@@ -1,0 +1,236 @@
+"""A job's tasks as OpenPAI shows them: every one that the job has, from the moment it is accepted,
+under the names that its author gave to the roles. Pure.
+
+An attempt of a job shows each task as it was then: where one did not start again for it, the life
+that ran on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import asdict
+
+from regatta.api.job import Job, RestartScope, RoleSpec
+from regatta.controller.environment.pai import fixed_and_dealt
+from regatta.controller.environment.places import Place
+from regatta.server.openpai.jobs.exit_specs import STOPPED_WITH_JOB, spec_of
+from regatta.server.openpai.jobs.job_shapes import (
+    OpenPaiRole,
+    OpenPaiTask,
+    TaskAttempt,
+    TaskHistory,
+    TaskRoleName,
+)
+from regatta.server.openpai_states import FINAL_STATES, STOPPED_BY_USER, State
+from regatta.server.records.job_rows import JobRow, ReplicaRow
+from regatta.server.records.job_story import JobStory
+
+#: Why a replica ended that its engine ended on purpose.
+_STOPPED = ("Stopped", "Deleted")
+
+
+class RolePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A role as the job has it: its name for people, the engine's, and how many tasks."""
+
+    name: str
+    label: str
+    tasks: int
+    spec: RoleSpec | None = None
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True):
+    """One replica of one task, as people are to see it."""
+
+    replica: ReplicaRow
+    state: State
+    exit_code: int | None
+    diagnostics: str | None
+
+
+def plans_of(story: JobStory) -> list[RolePlan]:
+    """From the job's document; of a job that has none on record, from what was seen of it."""
+    if story.job is not None:
+        return [
+            RolePlan(name=role.known_as or label, label=label, tasks=role.replicas, spec=role)
+            for label, role in story.job.spec.roles().items()
+        ]
+    seen: dict[str, int] = {}
+    for one in story.replicas:
+        seen[one.role] = max(seen.get(one.role, 0), one.replica_index + 1)
+    return [RolePlan(name=role, label=role, tasks=count) for role, count in seen.items()]
+
+
+def plan_named(story: JobStory, name: str) -> RolePlan | None:
+    """By the name that its author gave it."""
+    return next((plan for plan in plans_of(story) if plan.name == name), None)
+
+
+def name_of_role(story: JobStory, label: str | None) -> str | None:
+    """The author's name for what the engine calls so."""
+    return next((plan.name for plan in plans_of(story) if plan.label == label), label)
+
+
+def roles_shown(story: JobStory, attempt: int) -> dict[str, OpenPaiRole]:
+    return {
+        plan.name: OpenPaiRole(
+            task_role_status=TaskRoleName(name=plan.name),
+            task_statuses=tuple(_tasks(story, plan, attempt)),
+        )
+        for plan in plans_of(story)
+    }
+
+
+def lives_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> list[Life]:
+    """Of one task in one attempt of the job, the first one first. Where tasks start again alone,
+    all that it had until then."""
+    mine = [
+        one
+        for one in story.replicas
+        if (one.role, one.replica_index) == (plan.label, index) and one.attempt <= attempt
+    ]
+    mine.sort(key=lambda one: (one.attempt, one.created_at or 0))
+    if mine and not _starts_alone(story.job):
+        mine = [one for one in mine if one.attempt == mine[-1].attempt]
+    return [_life(story.row, one, attempt) for one in mine]
+
+
+def history_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> TaskHistory:
+    task = _task(story, plan, index, attempt)
+    lives = lives_of(story, plan, index, attempt)
+    return TaskHistory(
+        task_index=index,
+        task_uid=lives[-1].replica.uid if lives else f"{story.row.id}-{plan.label}-{index}",
+        task_state=task.task_state,
+        retries=task.retries,
+        accountable_retries=task.accountable_retries,
+        created_time=task.created_time,
+        launched_time=task.launched_time,
+        completed_time=task.completed_time,
+        username=story.row.username,
+        job_name=story.row.name,
+        job_attempt_id=attempt,
+        task_role_name=plan.name,
+        attempts=tuple(
+            _attempt(story, plan, life, attempt, number) for number, life in enumerate(lives)
+        ),
+    )
+
+
+def _tasks(story: JobStory, plan: RolePlan, attempt: int) -> Iterator[OpenPaiTask]:
+    for index in range(plan.tasks):
+        yield _task(story, plan, index, attempt)
+
+
+def _task(story: JobStory, plan: RolePlan, index: int, attempt: int) -> OpenPaiTask:
+    lives = lives_of(story, plan, index, attempt)
+    if not lives:
+        return _without_a_life(story.row, plan, index, attempt)
+    first, last = lives[0].replica, lives[-1]
+    shown = _attempt(story, plan, last, attempt, len(lives) - 1)
+    restarts = len(lives) - 1 + sum(life.replica.restarts for life in lives)
+    started = [life.replica.started_at for life in lives if life.replica.started_at]
+    return OpenPaiTask(
+        task_index=index,
+        task_state=last.state,
+        retries=restarts,
+        accountable_retries=restarts,
+        created_time=first.created_at,
+        launched_time=min(started, default=None),
+        completed_time=last.replica.finished_at,
+        **asdict(shown),
+    )
+
+
+def _without_a_life(row: JobRow, plan: RolePlan, index: int, attempt: int) -> OpenPaiTask:
+    """It waits, or never came to be."""
+    state = State.WAITING
+    if row.state in FINAL_STATES or attempt < row.attempt:
+        state = State.UNKNOWN if row.state == State.UNKNOWN else State.STOPPED
+    code = STOPPED_WITH_JOB if state is State.STOPPED else None
+    return OpenPaiTask(
+        task_index=index,
+        task_state=state,
+        attempt_id=0,
+        attempt_state=state,
+        container_log=log_path(row, plan.name, index, attempt, 0),
+        container_exit_code=code,
+        container_exit_spec=spec_of(code),
+        container_exit_diagnostics=None if code is None else "it was never started",
+    )
+
+
+def _attempt(story: JobStory, plan: RolePlan, life: Life, attempt: int, number: int) -> TaskAttempt:
+    replica = life.replica
+    told = "" if life.state is State.STOPPED else replica.reason
+    return TaskAttempt(
+        attempt_id=number,
+        attempt_state=life.state,
+        current_attempt_created_time=replica.created_at,
+        current_attempt_launched_time=replica.started_at,
+        current_attempt_completed_time=replica.finished_at,
+        container_id=replica.uid,
+        container_ip=replica.address or None,
+        container_node_name=replica.node or None,
+        container_ports=_ports(plan, replica),
+        container_gpus=replica.gpus or None,
+        container_log=log_path(story.row, plan.name, replica.replica_index, attempt, number),
+        container_exit_code=life.exit_code,
+        container_exit_spec=spec_of(life.exit_code, told),
+        container_exit_diagnostics=life.diagnostics,
+    )
+
+
+def _life(row: JobRow, replica: ReplicaRow, attempt: int) -> Life:
+    state, code = _state(row, replica), replica.exit_code
+    if state is State.STOPPED:
+        code = STOPPED_BY_USER if row.exit_code == STOPPED_BY_USER else STOPPED_WITH_JOB
+    elif state is State.FAILED:
+        code = code or None  # one that vanished has none, and 0 would read as a success
+    told = [replica.reason, replica.message]
+    if state is State.STOPPED and replica.exit_code:
+        told.append(f"its process ended with {replica.exit_code}")
+    over = state in (State.FAILED, State.STOPPED, State.UNKNOWN)
+    waits = state is State.WAITING and replica.message
+    return Life(
+        replica=replica,
+        state=state,
+        exit_code=code,
+        diagnostics=": ".join(filter(None, told)) or None if over or waits else None,
+    )
+
+
+def _state(row: JobRow, replica: ReplicaRow) -> State:
+    match replica.phase:
+        case "Succeeded":
+            return State.SUCCEEDED
+        case "Failed":
+            return State.STOPPED if replica.reason in _STOPPED else State.FAILED
+        case "Unknown":
+            return State.UNKNOWN
+        case "Running":
+            return State.STOPPING if row.state == State.STOPPING else State.RUNNING
+        case _:
+            return State.STOPPING if row.state == State.STOPPING else State.WAITING
+
+
+def _starts_alone(job: Job | None) -> bool:
+    return job is not None and job.spec.run_policy.restart_scope is RestartScope.REPLICA
+
+
+def _ports(plan: RolePlan, replica: ReplicaRow) -> dict[str, str]:
+    if plan.spec is None or replica.first_port is None:
+        return {}
+    place = Place(
+        role=plan.label, index=replica.replica_index, spec=plan.spec, port=replica.first_port
+    )
+    dealt = fixed_and_dealt(place)
+    return {label: ",".join(map(str, numbers)) for label, numbers in dealt.items()}
+
+
+def log_path(row: JobRow, role: str, index: int, attempt: int, number: int) -> str:
+    return (
+        f"/api/v2/jobs/{row.username}~{row.name}/attempts/{attempt}/taskRoles/{role}"
+        f"/taskIndex/{index}/attempts/{number}/logs"
+    )

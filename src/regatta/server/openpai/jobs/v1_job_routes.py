@@ -1,0 +1,173 @@
+"""OpenPAI's first API of jobs. Unlike OpenPAI's, reading needs a token, too."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import yaml
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from regatta.server.accounts.caller import Caller
+from regatta.server.openpai.jobs.frameworks import BETWEEN
+from regatta.server.openpai.jobs.job_answers import detail
+from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type
+from regatta.server.openpai.jobs.job_schemas import WISH, config_body
+from regatta.server.openpai.jobs.job_shapes import SaidOnly
+from regatta.server.openpai.jobs.list_query import LARGEST_LIMIT
+from regatta.server.openpai.jobs.submitting import submit_config
+from regatta.server.openpai.jobs.v1_shapes import OldDetail, OldSummary, old_detail, old_summary
+from regatta.server.openpai.jobs.v2_job_routes import YAML_MEDIA, config_of, no_ssh
+from regatta.server.openpai.openpai_schemas import list_of, openpai_answers
+from regatta.server.openpai_errors import forbidden
+from regatta.server.records.job_lists import NEWEST_FIRST, JobFilter
+from regatta.server.records.job_rows import JobRow
+from regatta.server.records.job_story import story_of
+from regatta.server.responses import answer
+from regatta.server.schemas import of
+from regatta.server.team.gate import Asking
+from regatta.server.team.team import Team
+
+#: A job's path has its owner in it, or in its name, or means one's own.
+THEIRS, ALL = "/api/v1/user/{username}/jobs", "/api/v1/jobs"
+#: OpenPAI's web pages asked here.
+ASKED_BY_PAGES = "/api/v2/user/{username}/jobs"
+
+
+def v1_job_routes(team: Team) -> APIRouter:
+    routes = APIRouter(tags=["OpenPAI jobs, v1"])
+    made = {"status_code": 201, "responses": openpai_answers({201: of(OldDetail)})}
+    done = {"status_code": 202, "responses": openpai_answers({202: of(SaidOnly)})}
+
+    @routes.get(ALL, responses=openpai_answers({200: list_of(OldSummary)}))
+    async def jobs(caller: Asking, username: str | None = None) -> Response:
+        return await _listed(team, caller, username or None)
+
+    @routes.post(ALL, openapi_extra=config_body(), **made)  # type: ignore[arg-type]
+    async def submit(request: Request, caller: Asking) -> Response:
+        return await _submitted(team, caller, request, caller.name, None)
+
+    for path in (THEIRS, ASKED_BY_PAGES):
+
+        @routes.get(path, responses=openpai_answers({200: list_of(OldSummary)}))
+        async def theirs(caller: Asking, username: str) -> Response:
+            return await _listed(team, caller, username)
+
+        @routes.post(path, openapi_extra=config_body(), **made)  # type: ignore[arg-type]
+        async def submit_as(request: Request, caller: Asking, username: str) -> Response:
+            return await _submitted(team, caller, request, username, None)
+
+        @routes.put(path + "/{name}", openapi_extra=config_body(), **made)  # type: ignore[arg-type]
+        async def submit_named(
+            request: Request, caller: Asking, username: str, name: str
+        ) -> Response:
+            return await _submitted(team, caller, request, username, name)
+
+    @routes.put(ALL + "/{name}", openapi_extra=config_body(), **made)  # type: ignore[arg-type]
+    async def submit_own(request: Request, caller: Asking, name: str) -> Response:
+        user, plain = _whose(caller, None, name)
+        return await _submitted(team, caller, request, user, plain)
+
+    for base, where in ((THEIRS, "theirs"), (ASKED_BY_PAGES, "pages"), (ALL, "all")):
+        _one_job(routes, team, base + "/{name}", where, done)
+    return routes
+
+
+def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[str, object]) -> None:
+    @routes.get(path, name=f"v1_job_{where}", responses=openpai_answers({200: of(OldDetail)}))
+    async def job(
+        request: Request, caller: Asking, name: str, username: str | None = None
+    ) -> Response:
+        row = await _seen(team, caller, request, username, name)
+        return answer(await _detail(team, row))
+
+    @routes.delete(path, **done)  # type: ignore[arg-type]
+    async def delete(
+        request: Request, caller: Asking, name: str, username: str | None = None
+    ) -> Response:
+        row = await _to_change(team, caller, request, username, name)
+        await team.desk.delete(row)
+        return answer(SaidOnly(message=f"deleted job {row.name} successfully"), 202)
+
+    @routes.get(path + "/config", responses=_CONFIG)
+    async def config(
+        request: Request, caller: Asking, name: str, username: str | None = None
+    ) -> Response:
+        """As it was sent, secrets masked: JSON, or YAML where `Accept` says so."""
+        row = await _seen(team, caller, request, username, name)
+        written = await config_of(team, row)
+        if "yaml" in request.headers.get("accept", "").lower():
+            return Response(written, media_type=YAML_MEDIA)
+        return answer(yaml.safe_load(written))
+
+    @routes.get(path + "/ssh", responses=openpai_answers({}))
+    async def ssh(
+        request: Request, caller: Asking, name: str, username: str | None = None
+    ) -> Response:
+        raise no_ssh((await _seen(team, caller, request, username, name)).name)
+
+    @routes.put(path + "/executionType", openapi_extra=WISH, **done)  # type: ignore[arg-type]
+    async def execution_type(
+        request: Request, caller: Asking, name: str, username: str | None = None
+    ) -> Response:
+        row = await _to_change(team, caller, request, username, name)
+        if await read_execution_type(request) == STOP:
+            await team.desk.stop(row)
+        return answer(SaidOnly(message=f"execute job {row.name} successfully"), 202)
+
+
+def _config_answers() -> dict[int | str, dict[str, object]]:
+    declared = openpai_answers({200: {"type": "object"}})
+    declared[200]["content"][YAML_MEDIA] = {"schema": {"type": "string"}}
+    return declared
+
+
+_CONFIG = _config_answers()
+
+
+def _whose(caller: Caller, username: str | None, name: str) -> tuple[str, str]:
+    if username is not None:
+        return username, name
+    user, sign, rest = name.partition(BETWEEN)
+    return (user, rest) if sign else (caller.name, name)
+
+
+async def _seen(
+    team: Team, caller: Caller, request: Request, username: str | None, name: str
+) -> JobRow:
+    user, plain = _whose(caller, username, name)
+    request.state.job = f"{user}{BETWEEN}{plain}"
+    return await team.desk.find(caller, user, plain)
+
+
+async def _to_change(
+    team: Team, caller: Caller, request: Request, username: str | None, name: str
+) -> JobRow:
+    user, plain = _whose(caller, username, name)
+    request.state.job = f"{user}{BETWEEN}{plain}"
+    return await team.desk.find_to_change(caller, user, plain)
+
+
+async def _listed(team: Team, caller: Caller, username: str | None) -> Response:
+    wanted = JobFilter(usernames=None if username is None else (username,))
+    page = await team.desk.page(caller, wanted, NEWEST_FIRST, limit=LARGEST_LIMIT)
+    return answer(tuple(map(old_summary, page.jobs)))
+
+
+async def _submitted(
+    team: Team, caller: Caller, request: Request, username: str, name: str | None
+) -> Response:
+    if username != caller.name:
+        raise forbidden(
+            f"User {caller.name} is not allowed to submit a job as {username[:64]}; submit it as "
+            f"{caller.name}."
+        )
+    row, headers = await submit_config(team, caller, request, protocol=1, name=name)
+    place = f"/api/v1/user/{quote(row.username)}/jobs/{quote(row.name)}"
+    return answer(await _detail(team, row), 201, {"Location": place, **headers})
+
+
+async def _detail(team: Team, row: JobRow) -> OldDetail:
+    story = await team.database.read(story_of, row.id)
+    return old_detail(story.row, detail(story, story.row.attempt))
