@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.server.team.authorisation.operations import Ask, For, refusal_of
+from tests.server.team.authorisation.asks import Ask, For, Table, refusal_of
 from tests.server.team.authorisation.world import OWNER, PEOPLE, As, World, kept, sees
 from tests.server.team.serving import Answer
-
-Table = dict[tuple[str, str], tuple[Ask, ...]]
 
 #: As long as the name that it stands for.
 NOBODYS = "x" * len(kept(OWNER))
@@ -54,15 +52,15 @@ def _asked(world: World, method: str, path: str, ask: Ask) -> Iterator[Cell]:
                 yield Cell(operation, str(who), said)
 
 
-def _send(
-    world: World, method: str, path: str, ask: Ask, who: As, place: dict[str, str]
-) -> Answer:
-    last = world.last_of(who.user)
-    place = {**place, "last": last, "uid": world.kept_uid, "new": world.fresh("new-")}
+def _send(world: World, method: str, path: str, ask: Ask, who: As, place: dict[str, str]) -> Answer:
+    place = {**place, "last": world.last_of(who.user), "me": who.user}
+    place |= {key: value.format(**place) for key, value in ask.braces.items()}
     target = (path + ask.query).format(**place)
     token = world.tokens[who]
-    if ask.spends_token and who.known and who is not As.APPLICATION:
+    if who in (As.OWNER, As.MEMBER, As.OTHER, As.ADMIN) and ask.spends_token:
         token = world.a_token(who.user)
+    elif who is As.OWNER and ask.spends_owner:
+        token = world.a_token(place["user"])
     sent: dict[str, Any] = ask.sends(place)
     return world.ask_with(method, target, token, until=ask.until.format(**place), **sent)
 
@@ -86,9 +84,7 @@ def _not_refused(
 
 def _told(answer: Answer, name: str) -> object:
     headers = {
-        key.lower(): value
-        for key, value in answer.headers.items()
-        if key.lower() not in _MOMENTARY
+        key.lower(): value for key, value in answer.headers.items() if key.lower() not in _MOMENTARY
     }
     return answer.status, headers, answer.body.replace(name.encode(), b"JOB")
 
@@ -106,9 +102,11 @@ def _not_served(
             may = may and (ask.whom is For.LISTS or user == OWNER)
             if may != (kept(user) in said):
                 yield f"a list {'without' if may else 'with'} {kept(user)}"
-    elif ask.whom is For.THOSE_WHO_SEE and place["name"] not in said:
-        yield f"nothing of {place['name']}"
+        if said.startswith('{"totalCount":') and found.json["totalCount"] != len(
+            found.json["data"]
+        ):
+            yield "a count of more than is shown"
+    elif ask.whom is For.THOSE_WHO_SEE and ask.shows.format(**place) not in said:
+        yield f"nothing of {ask.shows.format(**place)}: {said[:300]}"
     if ask.for_admins and (ask.for_admins in said) != (who is As.ADMIN):
         yield f"{ask.for_admins!r} is {'not ' if who is As.ADMIN else ''}in the answer"
-
-

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from regatta.server.accounts.visibility import Visibility
 from tests.server.team.authorisation.matrix import deviations
-from tests.server.team.authorisation.operations import DESCRIPTION, OPERATIONS
-from tests.server.team.authorisation.world import As, World, a_world
-
-pytestmark = pytest.mark.xdist_group("authorisation")
-
-
-@pytest.fixture(scope="module", params=list(Visibility), ids=str)
-def world(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[World]:
-    with a_world(tmp_path_factory.mktemp("world"), request.param) as made:
-        yield made
+from tests.server.team.authorisation.operations import ASKED, OPERATIONS
+from tests.server.team.authorisation.world import As, a_world
+from tests.server.team.serving import TeamServer
 
 
-def described(world: World) -> dict[str, Any]:
-    paths: dict[str, Any] = world.ask("GET", "/regatta/v1/openapi.json", As.ADMIN).json["paths"]
-    return paths
+def test_the_table_has_every_operation_that_the_server_has(server: TeamServer) -> None:
+    paths = server.ask("GET", "/regatta/v1/openapi.json", server.token("ann")).json["paths"]
+    there_are = {(method.upper(), path) for path, methods in paths.items() for method in methods}
 
-
-def test_the_table_has_every_operation_that_there_is(world: World) -> None:
-    there_are = {
-        (method.upper(), path) for path, methods in described(world).items() for method in methods
-    }
-
-    assert there_are - OPERATIONS.keys() == set(), "declare these in operations.py"
+    assert there_are - OPERATIONS.keys() == set(), "say whom these are for"
     assert OPERATIONS.keys() - there_are == set(), "these are gone"
 
 
-def test_everybody_gets_what_is_for_them_and_nothing_else(world: World) -> None:
-    found = deviations(world, OPERATIONS | DESCRIPTION)
+@pytest.mark.parametrize("visibility", Visibility, ids=str)
+def test_everybody_gets_what_is_for_them_and_nothing_else(
+    tmp_path: Path, visibility: Visibility
+) -> None:
+    with a_world(tmp_path, visibility) as world:
+        found = deviations(world, ASKED)
 
     assert not found, "\n".join(map(str, found))
+
+
+def test_an_admin_ends_the_server_and_nobody_else(tmp_path: Path) -> None:
+    with a_world(tmp_path, Visibility.ALL) as world:
+        stop = {key: asks for key, asks in OPERATIONS.items() if key[1].endswith("/server/stop")}
+        refused = deviations(world, stop)
+        ended = world.ask("POST", "/regatta/v1/server/stop", As.ADMIN)
+
+    assert (len(stop), refused, ended.status) == (1, [], 202)

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import yaml
+from sqlalchemy import Connection, select
+
 from regatta.server.accounts.administration import add_group, join_group
-from regatta.server.accounts.tokens import Kind, issue, list_tokens, revoke
+from regatta.server.accounts.tables import TOKENS
+from regatta.server.accounts.tokens import Kind, issue, revoke
 from regatta.server.accounts.user_groups import list_groups
 from regatta.server.accounts.users import get_user, list_users
 from regatta.server.accounts.visibility import Visibility
@@ -78,6 +82,7 @@ class World:
         database.run_here(add_group, GROUP, now)
         for name in ("ann", "mia"):
             database.run_here(join_group, name, GROUP, now)
+        self.kept_token = self.a_token(OWNER)
         self.tokens = {who: self._token(who) for who in As}
         self._work()
         self.kept_uid: str = self.job(OWNER, kept(OWNER))["metadata"]["uid"]
@@ -106,7 +111,7 @@ class World:
 
     def _work(self) -> None:
         for user in PEOPLE:
-            self.submit(user, kept(user), f"echo {kept(user)} speaks; exec sleep 1000")
+            self.submit_config(user, kept(user), f"echo {kept(user)} speaks; exec sleep 1000")
         for user in PEOPLE:
             eventually(lambda user=user: self._runs(user), f"{kept(user)} to run")  # type: ignore[misc]
         # Who hears of the end of this list has heard all of it that is for them.
@@ -127,13 +132,25 @@ class World:
     def at(user: str, name: str) -> str:
         return f"/regatta/v1/namespaces/{account_namespace(user)}/jobs/{name}"
 
-    def submit(
-        self, user: str, name: str, script: str = "true", *, suspend: bool = False
-    ) -> None:
+    def submit(self, user: str, name: str, script: str = "true", *, suspend: bool = False) -> None:
         spec: dict[str, Any] = {"runPolicy": {"suspend": True}} if suspend else {}
-        token = next((self.tokens[who] for who in _SIGNED_IN if who.user == user), None)
+        token = self.tokens[_PERSON[user]]
         sent = self.server.ask("POST", JOBS, token, body={"text": shell_job(name, script, **spec)})
         assert sent.status == 201, sent.body
+
+    def submit_config(self, user: str, name: str, command: str) -> None:
+        """As OpenPAI's clients do; our own see it as well."""
+        token, config = self.tokens[_PERSON[user]], openpai_config(name, command)
+        kind = {"Content-Type": "text/yaml"}
+        sent = self.server.ask("POST", "/api/v2/jobs", token, text=config, headers=kind)
+        assert sent.status == 202, sent.body
+
+    def links(self, name: str, query: str = "") -> list[str]:
+        """The paths of links to what a job of the owner's printed."""
+        task = "attempts/0/taskRoles/worker/taskIndex/0/attempts/0/logs"
+        found = self.ask("GET", f"/api/v2/jobs/{OWNER}~{name}/{task}{query}", As.OWNER)
+        assert found.status == 200, found.body
+        return [urlsplit(one["uri"]).path for one in found.json["locations"]]
 
     def job(self, user: str, name: str) -> Any:
         found = self.ask("GET", self.at(user, name), As.ADMIN)
@@ -185,17 +202,10 @@ class World:
     # What must not have changed
 
     def accounts(self) -> object:
-        """All that may be known of accounts, but when tokens were last used."""
+        """All that is known of accounts, but when tokens were last used."""
         database = self.server.database
-        users = database.read_here(list_users)
-        tokens = {
-            user.name: [
-                token.handle
-                for token in database.read_here(list_tokens, user.id, self.server.now())
-            ]
-            for user in users
-        }
-        return users, database.read_here(list_groups), tokens
+        users, groups = database.read_here(list_users), database.read_here(list_groups)
+        return users, groups, database.read_here(_living_tokens)
 
     def kept_job(self) -> object:
         job = self.job(OWNER, kept(OWNER))
@@ -210,11 +220,48 @@ class World:
         return {
             "namespace": account_namespace(OWNER),
             "name": name,
+            "framework": f"{OWNER}~{name}",
+            "username": OWNER,
+            "user": OWNER,
+            "group": GROUP,
+            "vc": "default",
+            "attempt": "0",
+            "role": "worker",
+            "index": "0",
+            "life": "0",
+            "storage": "none",
+            "handle": self.kept_token.split("_")[1],
+            "token": self.kept_token,
+            "uid": self.kept_uid,
+            "url": self.server.url,
+            "new": self.fresh("new-"),
+            "newuser": self.fresh("newuser"),
             **fresh,
         }
 
 
-_SIGNED_IN = (As.OWNER, As.MEMBER, As.OTHER, As.ADMIN)
+_PERSON = {who.user: who for who in (As.OWNER, As.MEMBER, As.OTHER, As.ADMIN)}
+
+
+def openpai_config(name: str, command: str) -> str:
+    resources = {"cpu": 1, "memoryMB": 100, "gpu": 0}
+    role = {"instances": 1, "dockerImage": "none", "resourcePerInstance": resources}
+    image = {"name": "none", "type": "dockerimage", "uri": "none"}
+    return yaml.safe_dump(
+        {
+            "protocolVersion": 2,
+            "name": name,
+            "type": "job",
+            "prerequisites": [image],
+            "taskRoles": {"worker": {**role, "commands": [command]}},
+        }
+    )
+
+
+def _living_tokens(connection: Connection) -> list[str]:
+    return list(
+        connection.execute(select(TOKENS.c.handle).where(TOKENS.c.revoked.is_(None))).scalars()
+    )
 
 
 def read_until(stream: http.client.HTTPResponse, marker: str) -> bytes:
@@ -235,5 +282,3 @@ def a_world(folder: Path, visibility: Visibility) -> Iterator[World]:
     settings = TeamSettings(rates=NO_LIMITS, visibility=visibility)
     with a_team_server(folder, settings=settings) as server:
         yield World(server, visibility)
-
-
