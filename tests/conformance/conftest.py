@@ -8,14 +8,23 @@ from typing import Any
 
 import pytest
 
+from regatta.client.connect import connect
 from regatta.engines.blocking import Blocking
 from regatta.engines.kubernetes.engine.engine import open_cluster
-from tests.conformance.stages import Stage, a_shell, ends_by_annotation, ends_by_file
+from regatta.server.team.account_namespaces import account_namespace
+from tests.conformance.stages import (
+    Stage,
+    a_shell,
+    ends_by_annotation,
+    ends_by_file,
+    ends_by_file_in,
+)
 from tests.doors import Regatta, a_regatta
 from tests.engines.local.opening import engine, home, open_engine
 from tests.kubernetes.conftest import namespace, plane
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.operator.conftest import cluster, jobs, operator
+from tests.server.team.serving import TeamServer, a_team_server
 
 __all__ = ["cluster", "engine", "home", "jobs", "namespace", "open_engine", "operator", "plane"]
 
@@ -25,11 +34,17 @@ def ways(cluster: str) -> list[Any]:
     what the last two need (`tests/conftest.py`), which nothing but asking for it would tell."""
     together = pytest.mark.xdist_group(cluster)
     on_cluster = ("kubernetes", "kubernetes through REST")
-    return ["local", "local through REST", *(pytest.param(w, marks=together) for w in on_cluster)]
+    here = ("local", "local through REST", "local for a team")
+    return [*here, *(pytest.param(w, marks=together) for w in on_cluster)]
 
 
 @pytest.fixture(params=ways("plane of tests/conformance"))
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
+    if request.param == "local for a team":
+        team: TeamServer = request.getfixturevalue("team_server")
+        account = _as_name(tmp_path.name)[:40]
+        member = connect(team.url, token=team.token(account))
+        return Stage(member, account_namespace(account), ends_by_file_in(team.work), None)
     if request.param.startswith("local"):
         folder = tmp_path / "told"
         folder.mkdir()
@@ -50,6 +65,13 @@ def local_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Blocking]
     with a_regatta(tmp_path_factory.mktemp("served")) as regatta:
         assert regatta("server", "start").code == 0
         yield regatta.client
+
+
+@pytest.fixture(scope="session")
+def team_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
+    """Every test is an account of its own, so that all may name their jobs alike."""
+    with a_team_server(tmp_path_factory.mktemp("team")) as server:
+        yield server
 
 
 @pytest.fixture(scope="package")

@@ -36,6 +36,16 @@ def ends_by_file(folder: Path) -> End:
     return end
 
 
+def ends_by_file_in(work: Path) -> End:
+    """For jobs of a team's server, each of which starts in a folder of its own below `work`."""
+
+    def end(pod: str, uid: str, code: int) -> None:
+        for folder in work.glob("*/jobs/*"):
+            ends_by_file(folder)(pod, uid, code)
+
+    return end
+
+
 def ends_by_annotation(jobs: Jobs) -> End:
     return lambda pod, uid, code: jobs.ends(pod, code)
 
@@ -48,6 +58,10 @@ class Stage:
         self.namespace = namespace
         self._end = end
         self._shell = shell
+
+    @property
+    def gives_shell(self) -> bool:
+        return self._shell is not None
 
     def document(self, name: str, *, ps: int = 0, workers: int = 1, **spec: Any) -> Document:
         roles = {"worker": _role(workers)} | ({"ps": _role(ps)} if ps else {})

@@ -24,7 +24,7 @@ SUSPENDED = {"suspend": True}
 def test_what_an_engine_says_of_itself_is_true(play: Stage) -> None:
     traits = play.engine.traits()
     assert traits.engine in ("local", "kubernetes")
-    assert traits.takes_shell is (traits.engine == "local")
+    assert traits.takes_shell is play.gives_shell
     assert play.engine.version()
 
 

@@ -14,9 +14,11 @@ import pytest
 
 from regatta.api.errors import NotPossible, RegattaError
 from regatta.api.job import Job, Phase
+from regatta.client.connect import connect
 from regatta.engines.base import JobUpdate, LogBatch, LogQuery, LogUpdate, Shell, Submission
 from regatta.engines.blocking import Blocking
 from regatta.engines.kubernetes.engine.engine import open_cluster
+from regatta.server.team.account_namespaces import account_namespace
 from tests.conformance.conftest import ways
 from tests.conformance.stages import a_shell
 from tests.doors import Regatta, eventually
@@ -27,6 +29,7 @@ from tests.kubernetes.controlplane.images import base_image
 from tests.kubernetes.controlplane.node import import_image
 from tests.kubernetes.operator.conftest import install_crd
 from tests.kubernetes.operator.running import RunningOperator
+from tests.server.team.serving import TeamServer
 
 __all__ = ["real_cluster", "real_namespace", "real_turn"]
 
@@ -82,6 +85,10 @@ def printing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Printin
         yield Printing(give("engine"), "default", "none", a_shell(tmp_path))
     elif request.param == "local through REST":
         yield Printing(give("local_server"), "said", "none", a_shell(tmp_path))
+    elif request.param == "local for a team":
+        team: TeamServer = give("team_server")
+        member = connect(team.url, token=team.token("printer"))
+        yield Printing(member, account_namespace("printer"), "none", None)
     else:
         cluster: Access = give("real_cluster")
         namespace = give("real_namespace")

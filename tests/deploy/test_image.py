@@ -21,8 +21,18 @@ SOURCE = Path(regatta.__file__).parents[1]
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages of requirements/operator.txt, and no others."""
-    folder = tmp_path_factory.mktemp("site-packages")
-    locked = re.findall(r"^([\w.-]+)==(?!.*win32)", _locked(), re.M)
+    return _folder_of("operator", tmp_path_factory.mktemp("site-packages"))
+
+
+@pytest.fixture(scope="module")
+def for_a_team(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of requirements/team-server.txt."""
+    return _folder_of("team-server", tmp_path_factory.mktemp("site-packages"))
+
+
+def _folder_of(parts: str, folder: Path) -> Path:
+    text = (ROOT / f"requirements/{parts}.txt").read_text()
+    locked = re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(?!.*win32)", text, re.M)
     assert "click" in locked
     for name in locked:
         for file in files(name) or ():
@@ -30,10 +40,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if first != ".." and not (folder / first).is_symlink():
                 (folder / first).symlink_to(Path(sysconfig.get_path("purelib"), first))
     return folder
-
-
-def _locked() -> str:
-    return (ROOT / "requirements/operator.txt").read_text()
 
 
 def command(
@@ -78,3 +84,34 @@ def test_there_a_cluster_can_be_spoken_to(installed: Path, tmp_path: Path) -> No
 def test_the_image_means_a_cluster() -> None:
     final = (ROOT / "Dockerfile").read_text().rpartition("FROM ")[2]
     assert re.search(r"\bREGATTA_ENGINE=kubernetes\b", final)
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, regatta.engines.kubernetes, regatta.server
+for package in (regatta.engines.kubernetes, regatta.server):
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if ".migrations." not in found.name:  # Alembic runs those
+            importlib.import_module(found.name)
+print("all of it")
+"""
+
+
+def test_a_teams_image_has_all_that_its_server_imports(for_a_team: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", IMPORT_ALL],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCE}:{for_a_team}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ended.stdout, ended.returncode) == ("all of it\n", 0), ended.stderr
+
+
+def test_what_is_built_is_what_the_manifests_name() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    for parts in ("operator", "team-server"):
+        manifest = (ROOT / f"deploy/v1/{parts}.yaml").read_text()
+        (image,) = re.findall(r"image: (\S+)", manifest)
+        assert f"-t {image} " in text
+    assert re.search(r"^ARG PARTS=operator$", text, re.M)

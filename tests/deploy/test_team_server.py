@@ -129,7 +129,11 @@ def played(plane: ControlPlane, story: Story) -> dict[int, int]:
     async def whole() -> None:
         kubeconfig = plane.service_account_kubeconfig("paddle-system", NAME)
         engine = KubernetesEngine(
-            load_access(kubeconfig), wide=True, members_only=True, observer=observe
+            load_access(kubeconfig),
+            wide=True,
+            members_only=True,
+            recorded=True,
+            observer=observe,
         )
         try:
             await story(engine)

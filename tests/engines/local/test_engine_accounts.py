@@ -86,6 +86,18 @@ def test_a_program_that_gives_its_owners_rights_gives_none(engine: Blocking, pla
     assert play(engine, place, f"{roots} -u") == [str(ANN)]
 
 
+def test_no_file_that_somebody_opened_before_it_is_handed_on(engine: Blocking, place: Path) -> None:
+    """Neither the supervisor's own, nor those that whoever started the server left open."""
+    left = os.open(place, os.O_RDONLY)
+    os.set_inheritable(left, True)
+    try:
+        said = play(engine, place, "for fd in /proc/$$$$/fd/*; do readlink $fd; done; true")
+    finally:
+        os.close(left)
+    kinds = [line.partition(":")[0] for line in said if not line.startswith("/proc/")]
+    assert kinds == ["/dev/null", "pipe", "pipe"]
+
+
 def test_init_containers_and_restarts_are_the_accounts_too(engine: Blocking, place: Path) -> None:
     init = {"name": "first", "image": "x", "command": ["sh", "-c", "id -u; touch begun"]}
     job = a_job("again", "id -u; test -e twice || { touch twice; exit 3; }")
@@ -158,6 +170,7 @@ def test_neither_another_nor_its_own_supervisor_can_be_signalled(
 ) -> None:
     submit(engine, a_job("bobs", "echo $$$$ >pid; sleep 600"), **as_account(place, BOB))
     theirs = pid_in(work_of(place, BOB) / "pid")
+    wait_for(engine, "bobs", Phase.RUNNING)
     bobs = supervisor_of(the_run_of(home, engine, "bobs"))
     program = a_program(
         place,
@@ -385,6 +398,7 @@ def test_what_a_killed_supervisor_leaves_is_found_and_ended(
     submit(engine, a_job("job", script), **as_account(place, ANN))
     work = work_of(place, ANN)
     pids = [pid_in(work / "pid"), pid_in(work / "hidden")]
+    wait_for(engine, "job", Phase.RUNNING)
     os.kill(supervisor_of(the_run_of(home, engine, "job")), signal.SIGKILL)
     wait_for(engine, "job", Phase.FAILED)
     eventually(lambda: not any(map(alive, pids)), "the end of its processes")

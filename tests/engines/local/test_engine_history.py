@@ -150,7 +150,7 @@ def test_a_delete_that_was_cut_short_is_finished_by_the_next_engine(
         removed.append(folder)
         return remove_tree(folder)
 
-    monkeypatch.setattr(deleting, "remove_tree", remove_one)
+    monkeypatch.setattr(deleting, "remove_job", remove_one)
     with pytest.raises(RuntimeError, match="killed"):
         first.delete_many("default", live=False)
     first.close()

@@ -28,6 +28,7 @@ from tests.engines.kubernetes.engine.members.hostile_pods import (
 )
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.engine.engines import Calls
+from tests.kubernetes.operator.running import Jobs, RunningOperator
 
 Story = Callable[[KubernetesEngine, Calls], Coroutine[Any, Any, None]]
 _numbers = count(1)
@@ -293,3 +294,18 @@ def test_the_api_server_refuses_what_our_rules_do(
 def test_and_takes_what_they_take(plane: ControlPlane, guarded: str, wish: str) -> None:
     status, said = plane.api.raw("POST", guarded, as_pod(*WITHIN_BASELINE[wish]))
     assert status == 201, said
+
+
+def test_what_is_put_past_our_rules_does_not_get_past_the_cluster(
+    plane: ControlPlane, operator: RunningOperator, account: str
+) -> None:
+    played(plane.admin_kubeconfig, lambda engine, _: engine.make_namespace(account))
+    pod, container, _ = BEYOND_BASELINE["a folder of the node"]
+    jobs = Jobs(plane, account)
+    text = a_hostile_job(pod, container).text()
+    plane.kubectl("create", "-n", account, "-f", "-", input=text)
+
+    status = jobs.wait("demo", lambda s: "hostPath" in s.get("message", ""), "the refusal")
+
+    assert "PodSecurity" in status["message"]
+    assert jobs.pods("demo") == {}

@@ -13,7 +13,7 @@ import pytest
 
 from regatta.engines.kubernetes.access.config import load_access
 from regatta.engines.kubernetes.engine.engine import KubernetesEngine
-from regatta.server.records.job_rows import JobRow, ReplicaRow
+from regatta.server.records.job_rows import JobRow, ReplicaRow, events_of
 from regatta.server.records.moments import now_millis
 from regatta.server.records.recording.event_writes import Gap, gaps_between
 from regatta.server.records.recording.recorder import Recorder
@@ -77,6 +77,10 @@ class Scene:
 
         return await eventually(gone, f"the farewell of {name}")
 
+    async def events(self, row: JobRow) -> list[str]:
+        """Their reasons, the newest first."""
+        return [event.reason for event in await self._database.read(events_of, row.id)]
+
     async def gaps(self) -> list[Gap]:
         return await self._database.read(gaps_between, 0, now_millis() + 1000)
 
@@ -128,12 +132,22 @@ def test_pods_that_were_cleaned_at_once_are_on_record_with_codes_and_reasons(
     play(story)
 
 
-def test_jobs_that_complete_and_are_cleaned_have_a_zero_for_each(play: Play, name: str) -> None:
+def test_jobs_that_complete_and_are_cleaned_have_a_zero_for_each_and_their_events(
+    play: Play, name: str
+) -> None:
     async def story(scene: Scene) -> None:
         async with scene.looking():
             scene.jobs.create(a_job(name).workers(3).that_succeeds())
-            await scene.over(name, "SUCCEEDED")
+            row = await scene.over(name, "SUCCEEDED")
             await scene.pods_gone(name)
+
+            async def told() -> bool:
+                return "Completed" in await scene.events(row)
+
+            await eventually(told, "the event of its end")
+            scene.jobs.delete(name)
+            await scene.farewell(name)
+        assert "Completed" in await scene.events(row)
         assert ends_of(await scene.records.replicas(name)) == [
             ("worker", index, 0, "Succeeded", 0) for index in range(3)
         ]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.plane import ControlPlane, wait_for_controllers
 from tests.kubernetes.operator.running import Jobs, RunningOperator
 from tests.patience import Patience
@@ -19,7 +20,7 @@ _numbers = itertools.count(1)
 NAME = "paddlejobs.batch.paddlepaddle.org"
 
 
-def install_crd(plane: ControlPlane) -> None:
+def install_crd(plane: Access) -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + NAME
     if plane.api.find(path) is None:
         plane.kubectl("create", "-f", str(CRD))

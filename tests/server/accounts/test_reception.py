@@ -17,7 +17,7 @@ from regatta.server.accounts.reception import Reception, SignedIn
 from regatta.server.accounts.sign_in_guard import SignInGuard
 from regatta.server.accounts.tokens import Kind, find_token
 from regatta.server.accounts.users import NewUser
-from regatta.server.openpai_errors import OpenPaiError
+from regatta.server.openpai_errors import WRONG_SIGN_IN, OpenPaiError
 from tests.server.accounts.people import (
     CHEAP,
     NOW,
@@ -42,6 +42,7 @@ class Desk:
         self.database = Database(engine)
         self.hashes = CountingHashes()
         self.reception: Reception
+        self.tells_unknown_users = False
         with engine.begin() as connection:
             for name in ("ann", "boss"):
                 new = NewUser(name, admin=name == "boss")
@@ -51,7 +52,11 @@ class Desk:
         async def body() -> Any:
             work = Passwords(self.hashes)
             self.reception = Reception(
-                self.database, work, SignInGuard(RATES, Clock()), lambda: NOW
+                self.database,
+                work,
+                SignInGuard(RATES, Clock()),
+                lambda: NOW,
+                tells_unknown_users=self.tells_unknown_users,
             )
             try:
                 return await script(self.reception)
@@ -105,10 +110,13 @@ def test_a_browsers_token_is_of_its_kind(desk: Desk) -> None:
         ("a\0b", PASSWORD, "NoUserError", "is not found."),
     ],
 )
+@pytest.mark.parametrize("tells", [False, True], ids=["alike", "told apart"])
 def test_a_wrong_name_and_a_wrong_password_cost_the_same(
-    desk: Desk, name: str, password: str, code: str, said: str
+    desk: Desk, name: str, password: str, code: str, said: str, tells: bool
 ) -> None:
-    with refused(400, code, said):
+    desk.tells_unknown_users = tells
+    expected = (code, said) if tells else ("IncorrectPasswordError", WRONG_SIGN_IN)
+    with refused(400, *expected):
         desk.sign_in(name, password)
 
     assert desk.database.calls == 1

@@ -13,7 +13,10 @@ import importlib, pkgutil, sys
 for name in {libraries}:
     sys.modules[name] = None
 import regatta
-TEAM = ("regatta.server.records", "regatta.server.accounts")
+TEAM = (
+    *("regatta.server.records", "regatta.server.accounts", "regatta.server.team"),
+    *("regatta.server.openpai.", "regatta.cli.team_opening"),
+)
 walk = pkgutil.walk_packages(regatta.__path__, "regatta.", onerror=lambda _: None)
 found = [module.name for module in walk]
 ours = [name for name in found if not name.startswith((*TEAM, "regatta._inject"))]

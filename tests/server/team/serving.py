@@ -21,7 +21,8 @@ import uvicorn
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.scheduling.machine import Machine
-from regatta.server.accounts.administration import add_user
+from regatta.server.accounts.administration import COMMAND_LINE, add_user
+from regatta.server.accounts.audit import Entry, read_audit
 from regatta.server.accounts.passwords import Hashes, Passwords
 from regatta.server.accounts.rate_limits import Rate, Rates
 from regatta.server.accounts.tokens import Kind, issue
@@ -34,17 +35,19 @@ from regatta.server.records.moments import now_millis
 from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.team_database import Database
 from regatta.server.team.grounds import MachineGrounds
-from regatta.server.team.isolation import Isolation
-from regatta.server.team.isolation_settings import isolation_of
+from regatta.server.team.isolation import Isolation, IsolationSettings
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
+from tests.doors import eventually
 from tests.engines.local.opening import end_everything
 from tests.server.accounts.people import CHEAP, PASSWORD
 
 PATIENCE = 60.0
 OFF = Rate(0, 1.0)
 NO_LIMITS = Rates(requests=OFF, lists=OFF, submits=OFF, sign_in_address=OFF, sign_in_name=OFF)
+#: Jobs of tests run what the tests themselves do.
+HERE = {"PATH": os.environ["PATH"]}
 MACHINE = Machine(cpus=8, memory=16 << 30, gpus=(), pods=110)
 
 
@@ -64,8 +67,10 @@ class Answer(NamedTuple):
 
 
 class TeamServer:
-    def __init__(self, url: str, team: Team, database: Database) -> None:
+    def __init__(self, url: str, team: Team, database: Database, work: Path) -> None:
         self.url, self.team, self.database = url, team, database
+        #: Where its jobs work.
+        self.work = work
         self._shift = 0
         self._hashes = Hashes(CHEAP)
 
@@ -92,6 +97,17 @@ class TeamServer:
         with suppress(OpenPaiError):
             self.add_user(name, admin=True)
         return self.token(name)
+
+    def audited(self, count: int) -> list[Entry]:
+        """What requests left in the audit, the newest first; an answer goes out before its entry
+        is written, so `count` of them are waited for."""
+
+        def enough() -> list[Entry] | None:
+            entries = self.database.read_here(read_audit, limit=1000).entries
+            asked = [entry for entry in entries if entry.who != COMMAND_LINE]
+            return asked if len(asked) >= count else None
+
+        return eventually(enough, f"{count} entries in the audit")
 
     def ask(
         self,
@@ -128,14 +144,19 @@ def a_team_server(
     machine: Machine = MACHINE,
     ours: Ours | None = None,
     behind_proxy: bool = False,
+    isolation: IsolationSettings | None = None,
 ) -> Iterator[TeamServer]:
     """`url`: of the database; else SQLite in `folder`. There are no limits unless `settings` has
-    them."""
+    them, and jobs run as the tests do unless `isolation` says otherwise."""
     settings = settings or TeamSettings(rates=NO_LIMITS)
     home = open_home(folder / "home")
     database = Database(url or f"sqlite:///{folder}/team.db")
     database.run_here(ensure_groups, now_millis())
-    serving = _Serving(home, database, settings, machine, ours or Ours(), behind_proxy, folder)
+    open_to_all = IsolationSettings("none", work=folder / "work", environment=HERE)
+    grounds = MachineGrounds(Isolation(isolation or open_to_all, database, home.path))
+    serving = _Serving(
+        home, database, settings, machine, ours or Ours(), behind_proxy, folder, grounds
+    )
     try:
         with serving.running() as server:
             yield server
@@ -156,7 +177,9 @@ class _Serving:
         ours: Ours,
         behind_proxy: bool,
         folder: Path,
+        grounds: MachineGrounds,
     ) -> None:
+        self._grounds = grounds
         self._home, self._database, self._settings = home, database, settings
         self._machine, self._ours, self._behind_proxy = machine, ours, behind_proxy
         self._folder = folder
@@ -183,7 +206,7 @@ class _Serving:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception as failed:  # noqa: BLE001 - the test is told
+        except BaseException as failed:  # noqa: BLE001  # told where the server was asked for
             self._failed = failed
         finally:
             self._ready.set()
@@ -193,18 +216,16 @@ class _Serving:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         engine = LocalEngine(self._home, machine=self._machine)
         passwords = Passwords(Hashes(CHEAP))
-        wanted = isolation_of(self._settings.isolation, "none", "127.0.0.1")
-        isolation = Isolation(wanted, self._database, self._home.path)
         team = Team(
             self._database,
             engine,
             "local",
             self._settings,
-            MachineGrounds(isolation),
+            self._grounds,
             passwords=passwords,
             now=lambda: self._server.now() if self._server else now_millis(),
         )
-        self._server = TeamServer(url, team, self._database)
+        self._server = TeamServer(url, team, self._database, self._folder / "work")
         loop = asyncio.get_running_loop()
 
         def stop(_: int) -> None:

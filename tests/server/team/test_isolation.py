@@ -48,8 +48,8 @@ def new_user(database: Database) -> Callable[[str], User]:
 @pytest.fixture
 def isolate(database: Database, place: Path) -> Callable[..., Isolation]:
     def make(kind: str = "users", **more: object) -> Isolation:
-        settings = {"work": place / "work", "uids": UIDS, **more}
-        settings = IsolationSettings(kind=kind, **settings)  # type: ignore[arg-type]
+        said = {"work": place / "work", "uids": UIDS, **more}
+        settings = IsolationSettings(kind=kind, **said)  # type: ignore[arg-type]
         return Isolation(settings, database, place / "home/state")
 
     return make
@@ -150,6 +150,17 @@ def test_a_work_folder_has_to_be_where_accounts_reach_it_and_nobody_changes_it(
     (place / "open").chmod(0o777)
     with pytest.raises(BadSetting, match="nobody else may write to it"):
         isolate(work=place / "open")
+
+
+def test_two_servers_do_not_share_a_work_folder(
+    isolate: Callable[..., Isolation], database: Database, place: Path
+) -> None:
+    """Each would take the other's accounts and jobs for its own."""
+    isolate("none")
+    isolate("none")
+    settings = IsolationSettings(kind="none", work=place / "work")
+    with pytest.raises(BadSetting, match=r"is that of the server whose state folder is .*/state;"):
+        Isolation(settings, database, place / "home/other")
 
 
 def test_none_says_what_it_does_not_keep(isolate: Callable[..., Isolation]) -> None:

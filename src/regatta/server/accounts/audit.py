@@ -21,7 +21,7 @@ MASK = "***"
 _LONGEST = {"who": LONGEST_NAME, "what": 512, "job": 512, "address": 64, "result": 512}
 
 #: Ours, of which the handle may be told; and the three parts of a JWT, which old clients may send.
-_OURS = re.compile(r"(rgt_[0-9a-f]{16})_[A-Za-z0-9_-]+")
+_OURS = re.compile(r"(rgt_[0-9a-f]{16})_(?:[A-Za-z0-9_-]+|\*{3})")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?")
 _TOKEN_PATH = re.compile(r"(/tokens?/)([^/?\s]+)", re.IGNORECASE)
 _WORDS_THERE = frozenset({"application", "check"})

@@ -37,7 +37,7 @@ from regatta.server.accounts.visibility import (
 )
 from regatta.server.openpai_errors import forbidden, no_job, no_virtual_cluster
 from regatta.server.records.job_lists import JobFilter, JobPage, Order, list_jobs
-from regatta.server.records.job_rows import JobRow, job_by_id, job_of
+from regatta.server.records.job_rows import JobRow, job_at, job_by_id, job_of, owners_of
 from regatta.server.records.job_writes import (
     add_tag,
     delete_record,
@@ -221,6 +221,15 @@ class Desk:
         visible = None if seen is None else tuple(sorted(seen))
         wanted = replace(wanted, visible_to=visible)
         return await self.database.read(list_jobs, wanted, order, offset=offset, limit=limit)
+
+    async def owner_of(self, job: Job) -> str | None:
+        """None: nothing is on record of it. An engine tells of a job before its submit is
+        finished: then it is whose submit is on its way to that place."""
+        owners = await self.database.read(owners_of, self.engine_name, [job.uid])
+        if job.uid in owners:
+            return owners[job.uid]
+        row = await self.database.read(job_at, self.engine_name, job.namespace, job.name)
+        return row.username if row is not None and row.engine_uid is None else None
 
     async def owners_seen(self, caller: Caller) -> frozenset[str] | None:
         """None: everybody's, nobody's as well."""

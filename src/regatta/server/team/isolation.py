@@ -97,7 +97,8 @@ class Isolation:
     def _shell_for(self, user: User, job_id: str) -> Shell:
         if self.kind == "users":
             return self._as_account(user, job_id)
-        folder = self._work.of(f"account-{user.id}", user.id, os.getuid(), os.getgid())
+        part = _owner(user)
+        folder = self._work.of(part, part, os.getuid(), os.getgid())
         job = self._work.make_job(folder, job_id, os.getuid(), os.getgid())
         if self.kind == "none":
             ours = {"HOME": str(folder / HOME), "USER": user.name}
@@ -114,7 +115,7 @@ class Isolation:
     def _as_account(self, user: User, job_id: str) -> Shell:
         assert user.unix_uid is not None
         account = find_account(user.name, user.unix_uid)
-        folder = self._work.of(str(account.uid), user.id, account.uid, account.gid)
+        folder = self._work.of(str(account.uid), _owner(user), account.uid, account.gid)
         home = account.home if account.home and os.path.isdir(account.home) else folder / HOME
         job = self._work.make_job(folder, job_id, account.uid, account.gid)
         return replace(
@@ -148,6 +149,11 @@ class Isolation:
 
     def _inherited(self) -> dict[str, str]:
         return {k: v for k, v in self._given.items() if _is_inherited(k)}
+
+
+def _owner(user: User) -> str:
+    """In another database its number may be another's, but not from that moment on."""
+    return f"account-{user.id}-{user.created}"
 
 
 def _is_inherited(name: str) -> bool:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from regatta.api.errors import JobNotFound, NotAllowed
 from regatta.api.job import Job
-from regatta.controller.changes import no_such_job
+from regatta.controller.changes import no_such_job, no_such_run
 from regatta.engines.base import (
     Accepted,
     Gone,
@@ -103,10 +103,7 @@ class MemberEngine:
         owners = await self._owners((run.uid for run in runs), seen)
         shown = [run for run in runs if _is_seen(owners.get(run.uid), seen)]
         if uid and not shown:
-            raise JobNotFound(
-                f"no run of those that you see has the UID {uid}, or alone begins so. "
-                "`regatta history -A` lists them."
-            )
+            raise no_such_run(uid, namespace)
         return shown if limit is None else shown[:limit]
 
     async def stop(self, namespace: str, name: str) -> Job:
@@ -249,7 +246,7 @@ class MemberEngine:
         seen = await self._desk.owners_seen(self._caller)
         row = await self._row(namespace, name, uid)
         if not _is_seen(row.username if row else None, seen):
-            raise no_such_job(namespace, name)
+            raise no_such_run(uid, namespace) if uid else no_such_job(namespace, name)
         return row
 
     async def _require_changeable(self, namespace: str, name: str) -> JobRow | None:
@@ -276,9 +273,9 @@ class _Told:
     async def may_see(self, job: Job) -> bool:
         if self._seen is None:
             return True
-        if not self._uids.get(job.uid):  # a record may come after the engine's first word
-            owners = await self._desk.database.read(owners_of, self._desk.engine_name, [job.uid])
-            self._uids[job.uid] = _is_seen(owners.get(job.uid), self._seen)
+        if not self._uids.get(job.uid):
+            owner = await self._desk.owner_of(job)
+            self._uids[job.uid] = _is_seen(owner, self._seen)
         if self._uids[job.uid]:
             self._shown.add((job.namespace, job.name))
         return self._uids[job.uid]

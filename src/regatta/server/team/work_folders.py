@@ -25,7 +25,8 @@ from regatta.api.errors import BadSetting, NotPossible
 from regatta.engines.local.replicas.removing import remove_tree
 
 JOBS, RUNS, HOME, LIBRARY = "jobs", "runs", "home", "library"
-_OWNER = "account"
+#: Whose an account's part is, and which server's all of it.
+_OWNER, _STATE = "account", "state"
 _PASSED, _PASSED_BY_GROUP, _CLOSED = 0o711, 0o710, 0o700
 #: One step of a path, that leads nowhere else and hides nothing.
 _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,199}")
@@ -51,8 +52,14 @@ class WorkFolders:
             _require_ours(path)
             path.chmod(mode)
             self._copy_library()
+            whose = _note(path / _STATE, str(state))
         except OSError as error:
             raise BadSetting(f"work: {path} cannot be used ({error.strerror})") from None
+        if whose != str(state):
+            raise BadSetting(
+                f"work: {path} is that of the server whose state folder is {whose}; name another "
+                f"folder. If the state folder was moved, write its new path into {path / _STATE}"
+            )
         for above in path.parents if self._others_pass else ():
             if not above.stat().st_mode & stat.S_IXOTH:
                 raise BadSetting(
@@ -82,12 +89,12 @@ class WorkFolders:
         shutil.rmtree(self.library, ignore_errors=True)
         fresh.rename(self.library)
 
-    def of(self, whose: str, account_id: int, uid: int, gid: int) -> Path:
-        """This account's part, made if it is missing. Raises NotPossible where it is another's:
-        what was left by one account is not the next one's."""
+    def of(self, whose: str, owner: str, uid: int, gid: int) -> Path:
+        """This account's part, made if it is missing. Raises NotPossible where it is another
+        `owner`'s: what was left by one account is not the next one's."""
         folder, passed = self.path / whose, _PASSED if self._others_pass else _CLOSED
         _make(folder, _PASSED_BY_GROUP if self._others_pass else _CLOSED, os.getuid(), gid)
-        if _note(folder / _OWNER, account_id) != account_id:
+        if _note(folder / _OWNER, owner) != owner:
             raise NotPossible(
                 f"{folder} holds files of another account, which had uid {uid} before; an admin "
                 "gives the account another uid, or moves that folder away"
@@ -140,19 +147,15 @@ def _make(folder: Path, mode: int, uid: int | None = None, gid: int | None = Non
         folder.chmod(mode)
 
 
-def _note(file: Path, account_id: int) -> int:
-    """Whose it is from now on, or has been. Whole or not there at all."""
-    if file.exists():
-        return int(file.read_text(encoding="ascii"))
-    fresh = file.with_name(f".{file.name}-{uuid.uuid4()}")
-    fresh.write_text(f"{account_id}\n", encoding="ascii")
-    try:
-        os.link(fresh, file)
-    except FileExistsError:
-        return int(file.read_text(encoding="ascii"))
-    finally:
+def _note(file: Path, text: str) -> str:
+    """What it says from now on, or has said before. Whole or not there at all."""
+    if not file.exists():
+        fresh = file.with_name(f".{file.name}-{uuid.uuid4()}")
+        fresh.write_text(text)
+        with suppress(FileExistsError):
+            os.link(fresh, file)
         fresh.unlink()
-    return account_id
+    return file.read_text()
 
 
 def _require_ours(path: Path) -> None:

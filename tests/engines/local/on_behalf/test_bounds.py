@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from regatta.engines.local.on_behalf.bounds import (
+    not_for_a_runtime,
     why_not_allowed,
-    why_not_in_a_mount,
     widened_rights,
 )
+from regatta.engines.local.replicas.runspec import Mount
 
 
 @pytest.mark.parametrize(
@@ -50,8 +51,17 @@ def test_a_refusal_says_where_a_path_leads_and_what_is_allowed() -> None:
 
 @pytest.mark.parametrize("path", ["/a,source=/etc", '/a"b', "/a\nb"])
 def test_a_path_cannot_say_more_to_a_runtime_than_a_path(path: str) -> None:
-    assert why_not_in_a_mount(path)
-    assert why_not_in_a_mount("/a b:c=d") == ""
+    for source, target in ((path, "/ok"), ("/ok", path)):
+        found = list(not_for_a_runtime("c", [Mount(source=source, target=target)], ()))
+        assert [problem.path for problem in found] == ["c.volumeMounts"]
+    assert list(not_for_a_runtime("c", [Mount(source="/a b:c=d", target="/ok")], ())) == []
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "PATH", "http_proxy", "DOCKER_HOST", "XDG_X"])
+def test_a_secret_cannot_change_what_the_runtime_itself_does(name: str) -> None:
+    """Its client runs with the server's rights, and has the variable to hand it on."""
+    found = list(not_for_a_runtime("c", (), [name, "GOOGLE_API_KEY", "LANGCHAIN_KEY"]))
+    assert [problem.path for problem in found] == [f"c.env[{name}]"]
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ def greedy(disk: SmallDisk, monkeypatch: pytest.MonkeyPatch) -> None:
         return spent
 
     spend = Reserve.spend
-    monkeypatch.setattr(deleting, "remove_tree", remove_and_fill)
-    monkeypatch.setattr(rubbish, "remove_tree", remove_and_fill)
+    monkeypatch.setattr(deleting, "remove_job", remove_and_fill)
+    monkeypatch.setattr(rubbish, "remove_job", remove_and_fill)
     monkeypatch.setattr(Reserve, "spend", spend_and_fill)
 
 

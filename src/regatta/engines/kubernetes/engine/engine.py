@@ -42,17 +42,8 @@ from regatta.engines.kubernetes.api.kube_errors import ApiError, ConfigError
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.cache.shared import SharedInformers
-from regatta.engines.kubernetes.engine import (
-    capacity,
-    departures,
-    events,
-    followed,
-    patches,
-    watch,
-)
+from regatta.engines.kubernetes.engine import capacity, events, patches, watch
 from regatta.engines.kubernetes.engine.asking import asked, streamed
-from regatta.engines.kubernetes.engine.departures import Departures
-from regatta.engines.kubernetes.engine.followed import FollowedPods
 from regatta.engines.kubernetes.engine.jobs import (
     find_document,
     get_document,
@@ -64,7 +55,16 @@ from regatta.engines.kubernetes.engine.jobs import (
 from regatta.engines.kubernetes.engine.logs import job_logs
 from regatta.engines.kubernetes.engine.logs.follower import Follower
 from regatta.engines.kubernetes.engine.members.member_namespaces import MemberNamespaces
-from regatta.engines.kubernetes.engine.pod_views import gone, list_pods, pod_view, remembered
+from regatta.engines.kubernetes.engine.memory.departures import MOST_DEPARTED, Departures
+from regatta.engines.kubernetes.engine.memory.followed import MOST_FOLLOWED, FollowedPods
+from regatta.engines.kubernetes.engine.pod_views import (
+    going,
+    gone,
+    list_pods,
+    main_first,
+    pod_view,
+    remembered,
+)
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions
 from regatta.engines.kubernetes.engine.unattended import with_note
 from regatta.engines.kubernetes.objects.job_document import JobDocument
@@ -118,7 +118,7 @@ class KubernetesEngine:
         linger = (LINGER_SECONDS if wide else 0.0) if linger_seconds is None else linger_seconds
         self._informers = SharedInformers(self._client, INFORMERS, linger_seconds=linger)
         self._subscriptions = Subscriptions(self._informers, wide=wide)
-        self._followed = FollowedPods(departures.MOST_JOBS if recorded else followed.MOST_JOBS)
+        self._followed = FollowedPods(MOST_DEPARTED if recorded else MOST_FOLLOWED)
         self._departures = Departures(self._subscriptions, self._followed) if recorded else None
         self._members_only = members_only
         self._namespaces = MemberNamespaces(self._client)
@@ -267,14 +267,14 @@ class KubernetesEngine:
         return await self._pods(await get_job(self._client, namespace, name, uid))
 
     async def _pods(self, job: Job) -> builtins.list[PodView]:
+        awaited = self._departures.not_gone_yet(job) if self._departures is not None else []
         present = await list_pods(self._client, job)
         there = {pod.metadata.uid for pod in present}
-        views = [
-            gone(pod_view(job, pod))
-            for pod in self._followed.of(job)
-            if pod.metadata.uid not in there
-        ]
-        views += [pod_view(job, pod) for pod in present]
+        left = [pod for pod in self._followed.of(job) if pod.metadata.uid not in there]
+        there |= {pod.metadata.uid for pod in left}
+        views = [pod_view(job, pod) for pod in present]
+        views += [gone(pod_view(job, main_first(job, pod))) for pod in left]
+        views += [going(pod_view(job, p)) for p in awaited if p.metadata.uid not in there]
         views += [*remembered(job, views)]
         order = {role: number for number, role in enumerate(job.spec.roles())}
         return sorted(views, key=lambda v: (order.get(v.role, 99), v.index, v.attempt))

@@ -77,13 +77,18 @@ def pod_view(job: Job, pod: models.Pod) -> PodView:
         created_at=pod.metadata.creation_timestamp,
         started_at=started.started_at if started else None,
         finished_at=ended.finished_at if ended else None,
-        stopping=seen.stopping and not seen.phase.over,
+        stopping=(seen.stopping or seen.deleting) and not seen.phase.over,
     )
 
 
 def gone(view: PodView) -> PodView:
     """One that was there and is no more."""
     return replace(view, current=False, stopping=False)
+
+
+def going(view: PodView) -> PodView:
+    """One that is no more, and whose last word is still on its way."""
+    return replace(view, current=False, stopping=True)
 
 
 def remembered(job: Job, shown: Iterable[PodView]) -> Iterator[PodView]:

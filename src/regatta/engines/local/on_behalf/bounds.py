@@ -5,14 +5,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from regatta.api.problems import Problem
+from regatta.engines.local.replicas.runspec import Mount
 
 #: A runtime's `--mount` is a line of comma-separated values.
 _SPLITS_A_MOUNT = re.compile(r'[,"\n\r]')
 
+#: What changes which code a program loads or whom it trusts, and how runtimes are told where
+#: things are.
+_READ_BY_CLIENTS = re.compile(
+    r"(LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|XDG_|DOCKER_|CONTAINERS?_|PODMAN_|BUILDAH_|DBUS_|SSL_CERT_"
+    r"|CRUN|RUNC|CONMON|NETAVARK|CNI_|LISTEN_|SYSTEMD_|BASH|PYTHON|PERL|LC_|NVIDIA_|CUDA_|_)"
+    r"|(LOCPATH|NLSPATH|RES_OPTIONS|HOSTALIASES|LOCALDOMAIN|TMP|TMPDIR|TEMP|TEMPDIR|STORAGE_DRIVER"
+    r"|STORAGE_OPTS|REGISTRY_AUTH_FILE|SSH_AUTH_SOCK|SSH_ASKPASS|HTTPS?_PROXY|FTP_PROXY|ALL_PROXY"
+    r"|NO_PROXY|GODEBUG|GOTRACEBACK|GOGC|GOMAXPROCS|GOMEMLIMIT|NOTIFY_SOCKET|ENV|IFS|SHELL|PATH"
+    r"|HOME|USER|LOGNAME|LANG|LANGUAGE|TZ|TZDIR|PWD)$"
+)
 _OF_POD = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "runtimeClassName")
 _SECURITY = (
     "privileged", "allowPrivilegeEscalation", "procMount", "seLinuxOptions", "seccompProfile",
@@ -45,11 +56,25 @@ def _is_within(path: str, folders: Sequence[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
-def why_not_in_a_mount(path: str) -> str:
-    """A path that a runtime would take for more than a path."""
-    if _SPLITS_A_MOUNT.search(path) is None:
-        return ""
-    return f"is {path!r}; a container's mount can have no comma, quote or line end in its path"
+def not_for_a_runtime(
+    path: str, mounts: Iterable[Mount], secret: Iterable[str]
+) -> Iterator[Problem]:
+    """What of a container at this path a runtime would take for something else than it is.
+    `secret`: variables whose values its client hands on, and so has itself."""
+    for mount in mounts:
+        if _SPLITS_A_MOUNT.search(mount.source + mount.target):
+            yield Problem(
+                f"{path}.volumeMounts",
+                f"mounts {mount.source!r} at {mount.target!r}; a container's mount can have no "
+                "comma, quote or line end in its path",
+            )
+    for name in secret:
+        if _READ_BY_CLIENTS.match(name.upper()):
+            yield Problem(
+                f"{path}.env[{name}]",
+                "is a variable that programs of the server read themselves, so it cannot come from "
+                "a secret; give it another name",
+            )
 
 
 def widened_rights(spec: dict[str, Any]) -> Iterator[Problem]:

@@ -12,11 +12,19 @@ cannot put anything else in their place, and whatever it does inside them is met
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from regatta.engines.base import RunAs
 from regatta.engines.local.replicas.removing import remove_tree
-from regatta.engines.local.replicas.runspec import PROGRESS_FILE, VOLUMES_FOLDER, OwnFolder
+from regatta.engines.local.replicas.runspec import (
+    PADDLE_LOGS_FOLDER,
+    PROGRESS_FILE,
+    VOLUMES_FOLDER,
+    Account,
+    OwnFolder,
+)
 
 #: In a job's folder: leads to what lies outside of it.
 LINK = "own"
@@ -30,10 +38,36 @@ def own_folder(runs: str, job_uid: str, pod_uid: str, run: int) -> Path:
     return Path(runs, job_uid, pod_uid, str(run))
 
 
+def account_of(who: RunAs, folders: tuple[str, ...] | None, ours: tuple[str, ...]) -> Account:
+    """`folders`: those that settings allow to be mounted; `ours` may be without their word."""
+    allowed = None if folders is None else (*folders, *ours)
+    return Account(uid=who.uid, gid=who.gid, groups=who.groups, folders=allowed)
+
+
+def describe_own(path: Path, made: Iterable[str], account: Account | None) -> OwnFolder:
+    """`made`: folders that volumes need, of which those in it are meant. Without an account they
+    are of whoever runs the containers."""
+    scratch = path / VOLUMES_FOLDER
+    inside = (Path(folder).relative_to(scratch) for folder in made if _is_in(folder, scratch))
+    volumes = {f"{VOLUMES_FOLDER}/{folder.parts[0]}" for folder in inside}
+    return OwnFolder(
+        path=str(path),
+        uid=account.uid if account else os.getuid(),
+        gid=account.gid if account else os.getgid(),
+        folders=(PADDLE_LOGS_FOLDER, *sorted(volumes)),
+    )
+
+
+def _is_in(folder: str, above: Path) -> bool:
+    return Path(folder).is_relative_to(above)
+
+
 def make_own(own: OwnFolder, run: Path) -> None:
     """For the run in this folder, with links from there. Again does no harm, also while it is in
     use."""
     path = Path(own.path)
+    # First, so that whoever is killed now leaves nothing that is not found.
+    _link(path.parents[1], run.parents[3] / LINK)
     for level in (*reversed(path.parents[:2]), path):
         _make(level)
     progress = path / PROGRESS_FILE
@@ -44,6 +78,8 @@ def make_own(own: OwnFolder, run: Path) -> None:
         os.close(fd)
     for name in own.folders:
         inner = path / name
+        if ".." in inner.parts:  # names of volumes are checked long before; this one must not slip
+            raise ValueError(f"{name!r} leads out of {path}")
         if inner.parent != path:
             _make(inner.parent)
         with suppress(FileExistsError):
@@ -52,7 +88,6 @@ def make_own(own: OwnFolder, run: Path) -> None:
     _link(progress, run / PROGRESS_FILE)
     if (path / VOLUMES_FOLDER).is_dir():
         _link(path / VOLUMES_FOLDER, run / VOLUMES_FOLDER)
-    _link(path.parents[1], run.parents[3] / LINK)
 
 
 def _make(folder: Path) -> None:

@@ -20,19 +20,17 @@ from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.controller.environment.references import expand
 from regatta.engines.base import RunAs
-from regatta.engines.local.on_behalf.bounds import why_not_in_a_mount, widened_rights
+from regatta.engines.local.on_behalf.bounds import not_for_a_runtime, widened_rights
 from regatta.engines.local.on_behalf.interpreters import interpreter_for
 from regatta.engines.local.on_behalf.looking import Looking
+from regatta.engines.local.on_behalf.own_folders import account_of, describe_own
 from regatta.engines.local.replicas import containers
 from regatta.engines.local.replicas.runspec import (
     PADDLE_LOGS_FOLDER,
     PROGRESS_FILE,
-    VOLUMES_FOLDER,
     Account,
-    Contained,
     Group,
     Mount,
-    OwnFolder,
     Process,
     RunSpec,
     gpu_hold,
@@ -169,12 +167,7 @@ class _Builder:
         self._account: Account | None = None
         if who is not None:
             ours = (context.directory, str(self._own), SHARED_MEMORY)
-            self._account = Account(
-                uid=who.uid,
-                gid=who.gid,
-                groups=who.groups,
-                folders=None if context.folders is None else (*context.folders, *ours),
-            )
+            self._account = account_of(who, context.folders, ours)
         self._facts = PodFacts(
             manifest=manifest, uid=metadata.get("uid", ""), address=placement.address
         )
@@ -224,22 +217,9 @@ class _Builder:
             tail_folders=(paddle_logs,),
             make_folders=tuple(self._volumes.folders),
             secrets_file=self._context.secrets.file,
-            own=self._own_folder(),
-        )
-
-    def _own_folder(self) -> OwnFolder | None:
-        if self._own == self._folder:
-            return None
-        who = self._account
-        scratch = self._own / VOLUMES_FOLDER
-        made = (Path(folder) for folder in self._volumes.folders)
-        inside = (folder.relative_to(scratch) for folder in made if folder.is_relative_to(scratch))
-        volumes = {f"{VOLUMES_FOLDER}/{folder.parts[0]}" for folder in inside}
-        return OwnFolder(
-            path=str(self._own),
-            uid=who.uid if who else os.getuid(),
-            gid=who.gid if who else os.getgid(),
-            folders=(PADDLE_LOGS_FOLDER, *sorted(volumes)),
+            own=None
+            if self._own == self._folder
+            else describe_own(self._own, self._volumes.folders, self._account),
         )
 
     def _bounds(self) -> Group:
@@ -302,55 +282,37 @@ class _Builder:
         numbers = map(str, range(len(gpus)))
         env = self._with_ours(self._context.given, theirs, numbers, PROGRESS_PATH_IN_CONTAINER)
         env["REGATTA_RUN"] = self._run_id
-        limits = (container.get("resources") or {}).get("limits") or {}
-        pull = containers.pull_word(container.get("imagePullPolicy"))
-        plain = self._context.is_plain_container
         ours = [
             Mount(source=PROGRESS_PATH, target=PROGRESS_PATH_IN_CONTAINER, read_only=True),
-            *(_as_it_lies(folder) for folder in self._shown(plain)),
+            *(Mount(source=shown, target=shown) for shown in self._shown()),
         ]
         options: tuple[str, ...] = ()
-        if plain:
+        working_dir = container.get("workingDir")
+        if self._context.is_plain_container:
+            self.problems += not_for_a_runtime(path, mounts, secret)
             mounts, memory = take_shared_memory(mounts, self._spec)
             options = (*containers.PLAIN, *memory)
-            for mount in mounts:
-                if why := why_not_in_a_mount(mount.source + mount.target):
-                    self._refuse(f"{path}.volumeMounts", why)
-        name = containers.container_name(self._run_id, container.get("name", ""))
-        return Process(
-            name=container.get("name", ""),
-            argv=containers.run_argv(
-                runtime,
-                name=name,
-                image=image,
-                env=env,
-                passed=tuple(secret),
-                mounts=[*ours, *mounts],
-                command=command,
-                args=args,
-                working_dir=container.get("workingDir")
-                or (self._context.directory if plain else None),
-                gpus=gpus,
-                limits=limits,
-                pull=pull,
-                init=(*containers.init_options(runtime, client["PATH"]), *options),
-            ),
-            env=client,
+            working_dir = working_dir or self._context.directory
+        return containers.in_container(
+            container,
+            runtime=runtime,
+            run_id=self._run_id,
+            client=client,
+            env=env,
+            passed=tuple(secret),
+            mounts=[*ours, *mounts],
+            command=command,
+            args=args,
+            gpus=gpus,
             cwd=self._context.directory,
-            cleanup=containers.remove_argv(runtime, name),
-            container=Contained(
-                image=image,
-                pull=pull,
-                env=env,
-                memory_limit=str(limits.get("memory") or ""),
-                asks_out_of_memory=containers.out_of_memory_argv(runtime, name),
-            ),
+            working_dir=working_dir,
+            options=options,
         )
 
-    def _shown(self, plain: bool) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """What of ours a container sees where it lies. What the engine itself goes by is not shown
         to a container that somebody else's program runs in."""
-        if not plain:
+        if not self._context.is_plain_container:
             return (str(self._folder),)
         own = (str(self._own / name) for name in (PROGRESS_FILE, PADDLE_LOGS_FOLDER))
         return (*own, self._context.directory)
@@ -457,7 +419,3 @@ def _gpus_asked(container: dict[str, Any]) -> int:
     asked = container.get("resources") or {}
     named = {**(asked.get("requests") or {}), **(asked.get("limits") or {})}
     return quantity.parse_count(named.get(quantity.GPU, 0))
-
-
-def _as_it_lies(path: str) -> Mount:
-    return Mount(source=path, target=path)

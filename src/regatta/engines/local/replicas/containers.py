@@ -9,11 +9,12 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from regatta.api import quantity
-from regatta.engines.local.replicas.runspec import Mount
+from regatta.engines.local.replicas.runspec import Contained, Mount, Process
 from regatta.engines.local.supervisor.contained import REMOVALS
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,58 @@ def run_argv(
     if command:
         argv += ["--entrypoint", command[0]]
     return (*argv, image, *command[1:], *args)
+
+
+def in_container(
+    container: Mapping[str, Any],
+    *,
+    runtime: str,
+    run_id: str,
+    client: dict[str, str],
+    env: dict[str, str],
+    passed: Sequence[str],
+    mounts: Sequence[Mount],
+    command: Sequence[str],
+    args: Sequence[str],
+    gpus: Sequence[str],
+    cwd: str,
+    working_dir: str | None,
+    options: Sequence[str] = (),
+) -> Process:
+    """The runtime's client, which has this container of a pod run. `client` are its own variables,
+    `env` the program's."""
+    image = container.get("image") or ""
+    limits = (container.get("resources") or {}).get("limits") or {}
+    pull = pull_word(container.get("imagePullPolicy"))
+    name = container_name(run_id, container.get("name", ""))
+    return Process(
+        name=container.get("name", ""),
+        argv=run_argv(
+            runtime,
+            name=name,
+            image=image,
+            env=env,
+            passed=passed,
+            mounts=mounts,
+            command=command,
+            args=args,
+            working_dir=working_dir,
+            gpus=gpus,
+            limits=limits,
+            pull=pull,
+            init=(*init_options(runtime, client["PATH"]), *options),
+        ),
+        env=client,
+        cwd=cwd,
+        cleanup=remove_argv(runtime, name),
+        container=Contained(
+            image=image,
+            pull=pull,
+            env=env,
+            memory_limit=str(limits.get("memory") or ""),
+            asks_out_of_memory=out_of_memory_argv(runtime, name),
+        ),
+    )
 
 
 def _limits(limits: Mapping[str, object]) -> list[str]:

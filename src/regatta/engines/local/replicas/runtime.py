@@ -158,8 +158,9 @@ class Runtime:
         if spec.own is not None:
             make_own(spec.own, folder)
         # What an account asks for it makes itself, when it starts.
-        for wanted in spec.make_folders if spec.containers[0].account is None else ():
-            os.makedirs(wanted, exist_ok=True)
+        if all(process.account is None for process in spec.containers):
+            for wanted in spec.make_folders:
+                os.makedirs(wanted, exist_ok=True)
         # Known before anything starts, so that whoever is killed now can be cleaned up after.
         group = msgspec.structs.replace(spec.group, folders=group_of(spec.run_id))
         spec = msgspec.structs.replace(spec, group=group, mark=mark_of(spec.run_id))

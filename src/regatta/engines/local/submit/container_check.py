@@ -28,7 +28,8 @@ def check_containers(
         (role, process, process.container)
         for role, run in runs.items()
         for process in (*run.init, *run.containers)
-        if process.container is not None
+        # One that would be an option of the runtime's is refused already.
+        if process.container is not None and not process.container.image.startswith("-")
     ]
     if not contained:
         return [], []

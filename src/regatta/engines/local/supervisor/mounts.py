@@ -89,8 +89,10 @@ def _enter_user_namespace(uid: int, gid: int) -> None:
         ("uid_map", f"{uid} {uid} 1"),
         ("gid_map", f"{gid} {gid} 1"),
     ):
-        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-            file.write(line)
+        # Not as text: the codec may lie where this user cannot read.
+        file = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(file, line.encode())
+        os.close(file)
 
 
 def _stands_in_root(target: str) -> bool:

@@ -77,12 +77,25 @@ def _become(
     os._exit(code)
 
 
+def _keep_open_files() -> None:
+    """What this process was itself given by whoever started the server is not the account's."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if int(name) > 2:
+                os.set_inheritable(int(name), False)
+        except OSError:
+            pass  # the one that listed them
+
+
 def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
     """Returns only when it failed, with reason, exit code and a sentence."""
     account = process.get("account")
+    if process["mounts"]:
+        from . import mounts  # while we may still read it
     if account:
         from . import linux
 
+        _keep_open_files()
         os.umask(0o077)
         linux.reach_files_as(account)
         for folder in process["makes"]:
@@ -91,8 +104,6 @@ def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
             except OSError as error:
                 return "CannotMount", 126, f"{folder} cannot be made: {error.strerror}"
     if process["mounts"]:
-        from . import mounts
-
         try:
             mounts.apply(process["mounts"], account)
         except mounts.CannotMount as error:

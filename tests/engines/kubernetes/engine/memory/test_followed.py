@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from regatta.api.job import Job, JobSpec, Metadata, Mode
 from regatta.engines.kubernetes.api import models
-from regatta.engines.kubernetes.engine.followed import (
+from regatta.engines.kubernetes.engine.memory.followed import (
+    MOST_FOLLOWED,
     MOST_IN_ALL,
-    MOST_JOBS,
     MOST_PODS,
     FollowedPods,
 )
@@ -35,13 +35,13 @@ def test_a_pod_is_remembered_as_it_was_last_seen() -> None:
 
 def test_only_the_jobs_that_were_followed_last_are_remembered() -> None:
     followed = FollowedPods()
-    for number in range(MOST_JOBS):
+    for number in range(MOST_FOLLOWED):
         followed.note(f"j{number}", a_pod(f"p{number}"))
     followed.note("j0", a_pod("p0"))
 
     followed.note("one more", a_pod("p"))
 
-    assert len(followed) == MOST_JOBS
+    assert len(followed) == MOST_FOLLOWED
     assert uids(followed, a_job("j1")) == []
     assert uids(followed, a_job("j0")) == ["p0"]
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from regatta.api.job import Job
 from regatta.engines.kubernetes.api import models
 
-MOST_JOBS = 32
+#: Jobs, where nobody asks for more.
+MOST_FOLLOWED = 32
 #: Of one job, its earlier tries among them.
 MOST_PODS = 1000
 #: Of all jobs together.
@@ -18,7 +19,7 @@ MOST_IN_ALL = 20_000
 
 
 class FollowedPods:
-    def __init__(self, most_jobs: int = MOST_JOBS) -> None:
+    def __init__(self, most_jobs: int = MOST_FOLLOWED) -> None:
         self._most_jobs = most_jobs
         self._jobs: OrderedDict[str, OrderedDict[str, models.Pod]] = OrderedDict()
         self._count = 0

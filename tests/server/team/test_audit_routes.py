@@ -1,0 +1,42 @@
+"""The audit, for admins."""
+
+from __future__ import annotations
+
+import pytest
+
+from regatta.server.accounts.tokens import Kind
+from tests.doors import shell_job
+from tests.server.team.serving import TeamServer
+
+AUDIT = "/regatta/v1/audit"
+
+
+def test_admins_read_who_did_what_a_page_at_a_time(server: TeamServer) -> None:
+    admin = server.admin_token()
+    ann = server.token("ann")
+    for number in range(3):
+        server.ask("POST", "/api/v2/groups", ann, body={"groupname": f"g{number}"})
+    server.ask("POST", "/regatta/v1/jobs", ann, body={"text": shell_job("first")})
+    server.audited(4)
+
+    page = server.ask("GET", f"{AUDIT}?who=ann&limit=2", admin).json
+    assert [(e["what"], e["status"]) for e in page["items"]] == [
+        ("POST /regatta/v1/jobs", 201),
+        ("POST /api/v2/groups", 403),
+    ]
+    assert page["items"][1]["result"] == "ForbiddenUserError"
+    assert page["items"][0]["address"] == "127.0.0.1"
+    rest = server.ask("GET", f"{AUDIT}?who=ann&limit=2&before={page['before']}", admin).json
+    assert [e["status"] for e in rest["items"]] == [403, 403]
+    assert rest["before"] is None
+
+
+def test_nobody_else_reads_it(shared: TeamServer) -> None:
+    shared.admin_token()
+    for token in (shared.token("curious"), shared.token("boss", Kind.APPLICATION)):
+        assert shared.ask("GET", AUDIT, token).code == (403, "NotAllowed")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "before=x", f"before={2**63}"])
+def test_a_page_that_cannot_be_is_refused(shared: TeamServer, query: str) -> None:
+    assert shared.ask("GET", f"{AUDIT}?{query}", shared.admin_token()).code == (400, "BadRequest")

@@ -1,0 +1,175 @@
+"""Jobs between people, records and engine: over a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regatta.server.records.job_lists import list_jobs
+from regatta.server.records.job_rows import JobRow, job_by_id, job_of
+from regatta.server.team.housekeeping import clean
+from regatta.server.team.team_settings import TeamSettings
+from tests.doors import eventually, shell_job
+from tests.server.team.serving import NO_LIMITS, Answer, TeamServer, a_team_server
+
+JOBS = "/regatta/v1/jobs"
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
+    settings = TeamSettings(rates=NO_LIMITS, keep_days=1)
+    with a_team_server(tmp_path_factory.mktemp("desk"), settings=settings) as server:
+        yield server
+
+
+def _send(team: TeamServer, user: str, text: str, **more: Any) -> Answer:
+    return team.ask("POST", JOBS, team.token(user), body={"text": text, **more})
+
+
+def _row(team: TeamServer, user: str, name: str) -> JobRow:
+    return team.database.read_here(job_of, user, name)
+
+
+def _folders(team: TeamServer, job_id: str) -> list[Path]:
+    return list(team.work.glob(f"*/jobs/{job_id}"))
+
+
+def _ended(team: TeamServer, user: str, name: str, state: str = "SUCCEEDED") -> JobRow:
+    eventually(lambda: _row(team, user, name).state == state, f"{name} to be {state}")
+    return _row(team, user, name)
+
+
+def test_what_was_accepted_is_on_record_at_once(team: TeamServer) -> None:
+    sent = _send(team, "early", shell_job("first", "sleep 60"))
+    assert sent.status == 201
+    row = _row(team, "early", "first")
+    assert (row.username, row.name, row.namespace) == ("early", "first", "user-early")
+    assert row.engine_uid == sent.json["job"]["metadata"]["uid"]
+    assert row.state in ("WAITING", "RUNNING")
+
+
+def test_two_people_may_use_one_name_and_one_key(team: TeamServer) -> None:
+    """A key says that a submission was sent before by the same person, and of nobody else's."""
+    uids = {
+        _send(team, user, shell_job("shared"), key="k").json["job"]["metadata"]["uid"]
+        for user in ("one", "two", "one")
+    }
+    assert len(uids) == 2
+
+
+def test_a_file_that_names_another_namespace_runs_in_its_owners_own(team: TeamServer) -> None:
+    text = shell_job("elsewhere").replace("metadata:", "metadata:\n  namespace: kube-system")
+    sent = _send(team, "mover", text)
+    assert sent.json["job"]["metadata"]["namespace"] == "user-mover"
+
+
+def test_a_namespace_on_the_command_line_that_is_anothers_is_refused(team: TeamServer) -> None:
+    refused = _send(team, "mover", shell_job("theirs"), namespace="user-one")
+    assert refused.code == (403, "NotAllowed")
+    assert "jobs of mover are in namespace user-mover" in refused.json["message"]
+
+
+def test_a_clients_own_shell_means_nothing_here(team: TeamServer) -> None:
+    refused = _send(team, "ann", shell_job("shell"), shell={"directory": "/root", "python": "/x"})
+    assert refused.code == (422, "ShellRefused")
+    assert "on a team's server" in refused.json["message"]
+
+
+def test_a_refused_submit_leaves_no_record_and_no_folder(team: TeamServer) -> None:
+    before = list(team.work.glob("*/jobs/*"))
+    refused = _send(team, "hasty", shell_job("huge", replicas=100_000))
+    assert refused.status == 422, refused.body
+    found = team.database.read_here(list_jobs).jobs
+    assert not [row for row in found if row.username == "hasty"]
+    assert list(team.work.glob("*/jobs/*")) == before
+
+
+def test_a_dry_run_leaves_nothing_behind(team: TeamServer) -> None:
+    before = list(team.work.glob("*/jobs/*"))
+    shown = team.ask(
+        "POST", JOBS + "?dryRun=true", team.token("dry"), body={"text": shell_job("x")}
+    )
+    assert shown.status == 200, shown.body
+    assert list(team.work.glob("*/jobs/*")) == before
+    assert not team.ask("GET", JOBS, team.token("dry")).json["items"]
+
+
+def test_an_ended_job_gives_its_name_to_the_next_and_its_record_stays(team: TeamServer) -> None:
+    _send(team, "again", shell_job("same", "exit 3"))
+    first = _ended(team, "again", "same", "FAILED")
+    assert _send(team, "again", shell_job("same")).status == 201
+    second = _ended(team, "again", "same")
+    assert second.id != first.id
+
+    kept = team.database.read_here(job_by_id, first.id)
+    assert (kept.state, kept.exit_code) == ("FAILED", 3)
+    listed = [row.id for row in team.database.read_here(list_jobs).jobs if row.name == "same"]
+    assert listed == [second.id]
+
+
+def test_a_refused_successor_leaves_the_name_to_its_owner(team: TeamServer) -> None:
+    _send(team, "stays", shell_job("mine"))
+    first = _ended(team, "stays", "mine")
+    assert _send(team, "stays", shell_job("mine", replicas=100_000)).status == 422
+    assert _row(team, "stays", "mine").id == first.id
+
+
+def test_a_live_job_keeps_its_name(team: TeamServer) -> None:
+    _send(team, "live", shell_job("busy", "sleep 60"))
+    refused = _send(team, "live", shell_job("busy"))
+    assert refused.code == (409, "JobIsLive")
+    assert _send(team, "live", shell_job("busy"), replace=True).status == 201
+    _ended(team, "live", "busy")
+
+
+def test_a_stopped_job_is_stopping_at_once(team: TeamServer) -> None:
+    _send(team, "stopper", shell_job("long", "trap '' TERM; sleep 60"))
+    eventually(lambda: _row(team, "stopper", "long").state == "RUNNING", "it to run")
+    path = "/regatta/v1/namespaces/user-stopper/jobs/long/stop"
+    assert team.ask("POST", path, team.token("stopper")).status == 200
+    assert _row(team, "stopper", "long").state in ("STOPPING", "STOPPED")
+
+
+def test_a_deleted_job_goes_with_its_record_and_its_folder(team: TeamServer) -> None:
+    _send(team, "tidy", shell_job("gone", "echo result > out"))
+    row = _ended(team, "tidy", "gone")
+    (folder,) = _folders(team, row.id)
+    assert (folder / "out").read_text() == "result\n"
+    path = "/regatta/v1/namespaces/user-tidy/jobs/gone"
+    assert team.ask("DELETE", path, team.token("tidy")).status == 200
+    assert not _folders(team, row.id)
+    assert not [r for r in team.database.read_here(list_jobs).jobs if r.username == "tidy"]
+
+
+def test_records_go_with_their_folders_when_their_time_is_over(team: TeamServer) -> None:
+    _send(team, "past", shell_job("old"))
+    row = _ended(team, "past", "old")
+    assert _folders(team, row.id)
+    team.pass_time(2 * 86_400)
+    try:
+        asyncio.run(clean(team.team))
+    finally:
+        team.pass_time(-2 * 86_400)
+    assert not _folders(team, row.id)
+    assert not [r for r in team.database.read_here(list_jobs).jobs if r.username == "past"]
+
+
+def test_an_account_without_the_virtual_cluster_is_refused_it(team: TeamServer) -> None:
+    config = """
+protocolVersion: 2
+name: elsewhere
+type: job
+prerequisites: [{type: dockerimage, name: i, uri: none}]
+taskRoles:
+  t:
+    dockerImage: i
+    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}
+    commands: [echo hello]
+defaults: {virtualCluster: gpu}
+"""
+    refused = _send(team, "ann", config)
+    assert refused.code == (400, "NoVirtualClusterError")
