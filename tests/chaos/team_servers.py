@@ -1,4 +1,4 @@
-"""A team's server that tests start, kill and start again: the real command, on a port that stays."""
+"""A team's server that tests start, kill and start again: the real command, on one port."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Member:
             connection.request(method, path, sent, {**self._headers, **(headers or {})})
             answer = connection.getresponse()
             text = answer.read()
-        return Answer(answer.status, json.loads(text) if text else None)
+        is_json = answer.headers.get_content_type() == "application/json"
+        return Answer(answer.status, json.loads(text) if is_json else text.decode())
 
     def submit(self, text: str, key: str, **more: object) -> Answer:
         return self.ask("POST", "/regatta/v1/jobs", {"text": text, "key": key, **more})

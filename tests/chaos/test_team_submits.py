@@ -69,7 +69,7 @@ class Client(threading.Thread):
             if answer.status == 201:
                 self.acknowledged[key] = answer.body["job"]["metadata"]["uid"]
                 return
-            if answer.status != 503:
+            if answer.status != 503 or not isinstance(answer.body, dict):
                 self.unexpected.append(f"{key}: {answer}")
                 return
             self.refusals[answer.body["code"]] += 1
