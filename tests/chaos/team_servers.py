@@ -58,7 +58,7 @@ class Member:
 
     def __init__(self, port: int, token: str, secure: ssl.SSLContext | None = None) -> None:
         self._port, self._secure = port, secure
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
@@ -66,7 +66,7 @@ class Member:
         """Raises OSError or HTTPException where no answer came."""
         with closing(self._connect()) as connection:
             sent = None if body is None else json.dumps(body)
-            connection.request(method, path, sent, {**self._headers, **(headers or {})})
+            connection.request(method, path, sent, {**self.headers, **(headers or {})})
             answer = connection.getresponse()
             text = answer.read()
         is_json = answer.headers.get_content_type() == "application/json"
