@@ -14,7 +14,7 @@ from tests.chaos.team_servers import Member, TeamServer, eventually, job_text, r
 
 from benchmarks.measure import Row, processor_seconds
 from benchmarks.watch_cost import CHANGES, FEW, MANY, milliseconds_of, multiply
-from regatta.api.job import decode
+from regatta.engines.local.store.queries import compose
 from regatta.server.records.job_tables import jobs
 from regatta.server.records.recording.observations import fingerprint
 
@@ -25,9 +25,7 @@ def measure(folder: Path, _: dict[str, str]) -> list[Row]:
     few, many = (change_cost(folder / f"team-{count}", count) for count in (FEW, MANY))
     what = f"a team's server: the same for a member, {MANY:,} finished jobs"
     return [
-        Row(
-            what, milliseconds_of(many), milliseconds_of(few), f"the same with {FEW}", many / few
-        )
+        Row(what, milliseconds_of(many), milliseconds_of(few), f"the same with {FEW}", many / few)
     ]
 
 
@@ -86,10 +84,10 @@ def _multiply_records(connection: Connection, state: Path) -> None:
     row = dict(connection.execute(select(jobs).where(jobs.c.name == "done")).mappings().one())
     (path,) = state.glob("*/regatta.db")
     with closing(sqlite3.connect(path)) as engine:
-        documents = engine.execute("SELECT document FROM jobs WHERE name LIKE 'done-%'").fetchall()
+        found = engine.execute("SELECT document, status FROM jobs WHERE name LIKE 'done-%'")
+        stored = [compose(document, status) for document, status in found]
     rows = []
-    for (document,) in documents:
-        job = decode(document)
+    for job in stored:
         named = {"id": job.uid, "engine_uid": job.uid, "name": job.name, "engine_name": job.name}
         rows.append({**row, **named, "fingerprint": fingerprint(job)})
     if rows:

@@ -23,7 +23,9 @@ def measure(folder: Path, env: dict[str, str]) -> list[Row]:
     few = change_cost(REGATTA, folder / "few", env, FEW)
     many = change_cost(REGATTA, folder / "many", env, MANY)
     what = f"processor time of a change that one watcher sees, {MANY:,} finished jobs"
-    return [Row(what, milliseconds_of(many), milliseconds_of(few), f"the same with {FEW}", many / few)]
+    return [
+        Row(what, milliseconds_of(many), milliseconds_of(few), f"the same with {FEW}", many / few)
+    ]
 
 
 def change_cost(
