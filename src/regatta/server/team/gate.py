@@ -23,7 +23,7 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import identify, shown_by
 from regatta.server.accounts.tokens import note_use
 from regatta.server.connections import ADMIT
-from regatta.server.openpai.refusals import in_openpai_words, refused
+from regatta.server.openpai.openpai_refusals import in_openpai_words, refused
 from regatta.server.openpai_errors import forbidden
 from regatta.server.origins import Ours
 from regatta.server.team.team import Team

@@ -19,8 +19,8 @@ from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.single_server import SingleServer
 from regatta.server.records.team_database import Database
 from regatta.server.run import Process, Served, run
+from regatta.server.team.forgetting import keep_house
 from regatta.server.team.grounds import Grounds
-from regatta.server.team.housekeeping import keep_house
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
