@@ -26,7 +26,8 @@ PATIENCE = 60.0
 #: Nobody is to be refused for asking often.
 SETTINGS = """
 team:
-  rates: {requests: "off", lists: "off", submits: "off"}
+  rates: {{requests: "off", lists: "off", submits: "off"}}
+  isolation: {{work: {work}}}
 """
 JOB = """
 apiVersion: batch.paddlepaddle.org/v1
@@ -83,14 +84,16 @@ class Member:
         return http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
 
 
-class TeamServer:
+class TeamProcess:
     """Runs between `start` and `kill` or `stop`, any number of times."""
 
-    def __init__(self, folder: Path, url: str, *flags: str, settings: str = SETTINGS) -> None:
+    def __init__(self, folder: Path, url: str, *flags: str, settings: str = "") -> None:
+        """`settings`: more lines of its `config.yaml`."""
         self.url, self._flags = url, flags
         self.state = folder / "home"
         self.state.mkdir()
-        (self.state / "config.yaml").write_text(settings)
+        text = SETTINGS.format(work=folder / "work") + settings
+        (self.state / "config.yaml").write_text(text)
         self._log = folder / "server.log"
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
@@ -126,7 +129,7 @@ class TeamServer:
             )
         return self.process
 
-    def start(self) -> TeamServer:
+    def start(self) -> TeamProcess:
         process = self.launch()
         deadline = time.monotonic() + PATIENCE
         while not self._answers(process.pid):
