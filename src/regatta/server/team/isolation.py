@@ -31,7 +31,7 @@ from regatta.server.team.unix_uids import (
     same_named,
     take_next,
 )
-from regatta.server.team.work_folders import HOME, RUNS, WorkFolders
+from regatta.server.team.work_folders import HOME, RUNS, WorkFolders, can_be_passed
 
 Kind = Literal["users", "container", "none"]
 KINDS: tuple[Kind, ...] = ("users", "container", "none")
@@ -59,9 +59,12 @@ class IsolationSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def default_work(state: Path) -> Path:
-    """Beside the state folder, and where others can reach it when that is asked for."""
-    return WORK_OF_ROOT if os.geteuid() == 0 else state.parent / "work"
+def default_work(kind: Kind, state: Path) -> Path:
+    """Beside the state folder; for accounts that cannot reach that place, where they can."""
+    beside = state.parent / "work"
+    if kind == "users" and not can_be_passed(beside):
+        return WORK_OF_ROOT
+    return beside
 
 
 class Isolation:
@@ -71,7 +74,7 @@ class Isolation:
         self._settings = settings
         self._database = database
         self._runtime = _check(settings)
-        work = settings.work or default_work(state)
+        work = settings.work or default_work(settings.kind, state)
         self._work = WorkFolders(work, others_pass=settings.kind == "users")
         self._work.open(state)
         self._given = {"PATH": PATH, "LANG": "C.UTF-8", **settings.environment}
