@@ -361,7 +361,7 @@ def test_a_jobs_folder_goes_with_it(
     ann = new_user("ann")
     victim = place / "victim"
     (victim / "inner").mkdir(parents=True)
-    folders = [Path(shell_for(isolation, ann, name).directory) for name in ("one", "two", "three")]
+    folders = [Path(shell_for(isolation, ann, name).directory) for name in ("one", "preview-two", "three")]
     for folder in folders:
         (folder / "link").symlink_to(victim)
         (folder / "deep/er").mkdir(parents=True)
@@ -369,7 +369,7 @@ def test_a_jobs_folder_goes_with_it(
     assert isolation.forget("one") is None
     assert isolation.forget("never-was") is None
     assert [folder.exists() for folder in folders] == [False, True, True]
-    assert isolation.forget_all_but({"three"}) == []
+    assert isolation.forget_previews() == []
     assert [folder.exists() for folder in folders] == [False, False, True]
     assert (victim / "inner").is_dir()
 

@@ -36,6 +36,8 @@ from regatta.server.team.work_folders import HOME, RUNS, WorkFolders, can_be_pas
 Kind = Literal["users", "container", "none"]
 KINDS: tuple[Kind, ...] = ("users", "container", "none")
 
+#: What the ids of previews begin with, which are no jobs.
+PREVIEW = "preview-"
 #: Where no settings say otherwise.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 WORK_OF_ROOT = Path("/var/lib/regatta/work")
@@ -133,9 +135,10 @@ class Isolation:
         """What keeps the folder of a job that is gone from being removed; None: nothing does."""
         return self._work.forget(job_id)
 
-    def forget_all_but(self, known: Collection[str]) -> list[OSError]:
-        """The same, of jobs that went while no server ran."""
-        return self._work.forget_all_but(known)
+    def forget_previews(self) -> list[OSError]:
+        """The same, of previews that were cut off. A job's folder is never taken for a leftover,
+        whatever is on record of it: the record may be in another database."""
+        return self._work.forget_like(PREVIEW)
 
     def _choose(self, user: User, held: Collection[int]) -> int:
         named = same_named(user.name, held)

@@ -75,6 +75,7 @@ def serve_team(
             raise
         team = Team(database, engine, opening.engine_name, opening.settings, grounds)
         await team.desk.loose_ends.settle_all()
+        await grounds.clear_previews()
         ours = Ours(
             secure=opening.transport.secure,
             names=frozenset(process.hosts),

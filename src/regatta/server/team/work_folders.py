@@ -16,7 +16,7 @@ import re
 import shutil
 import stat
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -124,9 +124,9 @@ class WorkFolders:
         """Those that have a folder."""
         return (job.name for job in self.path.glob(f"*/{JOBS}/*"))
 
-    def forget_all_but(self, known: Collection[str]) -> list[OSError]:
-        strangers = [job for job in self.jobs() if job not in known]
-        return [failure for job in strangers if (failure := self.forget(job)) is not None]
+    def forget_like(self, prefix: str) -> list[OSError]:
+        some = [job for job in self.jobs() if job.startswith(prefix)]
+        return [failure for job in some if (failure := self.forget(job)) is not None]
 
 
 def can_be_passed(path: Path) -> bool:
