@@ -29,6 +29,8 @@ RUN pip install --no-cache-dir --no-deps /src \
 
 FROM ${BASE}
 COPY --from=build /opt/regatta /opt/regatta
+# State folders are named after the machine, and this one is the same in the next pod and release.
+RUN rm -f /etc/machine-id && echo regatta-in-a-pod > /etc/machine-id
 # Whoever runs another verb in it means the cluster: the engine of a machine is not in here.
 ENV PATH=/opt/regatta/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     REGATTA_ENGINE=kubernetes

@@ -16,6 +16,7 @@ from benchmarks import (
     startup,
     strangers,
     team_records,
+    team_watch,
     throughput,
     watch_cost,
 )
@@ -30,6 +31,7 @@ MEASURES = {
     "months": months.measure,
     "strangers": strangers.measure,
     "team records": team_records.measure,
+    "team watch": team_watch.measure,
 }
 
 

@@ -23,7 +23,9 @@ def measure(folder: Path, env: dict[str, str]) -> list[Row]:
     few = change_cost(REGATTA, folder / "few", env, FEW)
     many = change_cost(REGATTA, folder / "many", env, MANY)
     what = f"processor time of a change that one watcher sees, {MANY:,} finished jobs"
-    return [Row(what, _ms(many), _ms(few), f"the same with {FEW}", many / few)]
+    return [
+        Row(what, milliseconds_of(many), milliseconds_of(few), f"the same with {FEW}", many / few)
+    ]
 
 
 def change_cost(
@@ -33,7 +35,7 @@ def change_cost(
     home.mkdir()
     env = {**env, "REGATTA_HOME": str(home)}
     _finish_one(regatta, home, env)
-    _multiply(home, finished)
+    multiply(home, finished)
     with _serving(regatta, home, env) as server:
         server.change("POST", "/scale", {"role": "t", "replicas": 2})  # everything is warm
         with server.watching() as seen:
@@ -56,7 +58,7 @@ def _finish_one(regatta: str, home: Path, env: dict[str, str]) -> None:
         subprocess.run([regatta, *command], env=env, check=True, capture_output=True)
 
 
-def _multiply(home: Path, finished: int) -> None:
+def multiply(home: Path, finished: int) -> None:
     """The finished job, so many times, as the store keeps it."""
     (database,) = home.glob("*/regatta.db")
     with closing(sqlite3.connect(database)) as connection, connection:
@@ -116,5 +118,5 @@ def _serving(regatta: str, home: Path, env: dict[str, str]) -> Iterator[_Server]
             process.terminate()
 
 
-def _ms(seconds: float) -> str:
+def milliseconds_of(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"

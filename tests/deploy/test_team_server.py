@@ -5,10 +5,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -19,6 +27,11 @@ from regatta.engines.base import LogQuery, Submission
 from regatta.engines.kubernetes.access.config import load_access
 from regatta.engines.kubernetes.engine.engine import KubernetesEngine
 from regatta.engines.kubernetes.engine.members.member_namespaces import ENFORCE, MARK
+from regatta.server.accounts.administration import add_user
+from regatta.server.accounts.passwords import Hashes
+from regatta.server.accounts.user_groups import ensure_groups
+from regatta.server.records.moments import now_millis
+from regatta.server.records.team_database import Database
 from tests.api.builders import a_job, a_pod_group
 from tests.deploy.conftest import CRD, OPERATOR, ROOT, wait_until_served
 from tests.deploy.test_rights import ask
@@ -26,7 +39,8 @@ from tests.kubernetes.controlplane.api import Api
 from tests.kubernetes.controlplane.kwok import exits
 from tests.kubernetes.controlplane.plane import ControlPlane, PlaneOptions, wait_for_controllers
 from tests.kubernetes.operator.running import RunningOperator
-from tests.openpai_configs import version_two
+from tests.openpai_configs import hello, version_two
+from tests.server.accounts.people import CHEAP, PASSWORD
 
 MANIFEST = ROOT / "deploy/v1/team-server.yaml"
 NAME = "regatta-team-server"
@@ -132,7 +146,6 @@ def played(plane: ControlPlane, story: Story) -> dict[int, int]:
             load_access(kubeconfig),
             wide=True,
             members_only=True,
-            recorded=True,
             observer=observe,
         )
         try:
@@ -371,6 +384,91 @@ def test_a_right_that_is_taken_away_is_named(cluster: ControlPlane) -> None:
         played(cluster, story)
     finally:
         cluster.api.patch(path, {"rules": whole})
+
+
+def test_every_argument_is_a_flag_of_the_server() -> None:
+    from regatta.cli.verbs.serve import command
+
+    known = {option for parameter in command.params for option in parameter.opts}
+    container = manifest("Deployment")["spec"]["template"]["spec"]["containers"][0]
+    assert container["command"] == ["regatta", "serve"]
+    assert {argument.partition("=")[0] for argument in container["args"]} <= known
+
+
+@contextmanager
+def serving(plane: ControlPlane, folder: Path, url: str) -> Iterator[str]:
+    """`regatta serve` as its Deployment has it, on a port of this machine. Yields its address."""
+    container = manifest("Deployment")["spec"]["template"]["spec"]["containers"][0]
+    elsewhere = ("--host", "--port")
+    arguments = [argument for argument in container["args"] if not argument.startswith(elsewhere)]
+    kubeconfig = plane.service_account_kubeconfig("paddle-system", NAME)
+    with subprocess.Popen(
+        [sys.executable, "-m", "regatta.cli.main", "serve", *arguments, "--database", url],
+        env={**os.environ, "REGATTA_HOME": str(folder), "KUBECONFIG": str(kubeconfig)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.match(r"serving (\S+) for a team", line)
+            assert found, line
+            yield found[1]
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def asked(url: str, method: str, path: str, token: str = "", body: Any = None) -> tuple[int, Any]:
+    headers = {"Content-Type": "application/json"}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
+    with closing(HTTPConnection(urlsplit(url).netloc, timeout=60)) as connection:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
+
+
+def test_with_its_rights_and_flags_a_member_signs_in_submits_and_reads_the_record(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/records.sqlite"
+    database = Database(url)
+    try:
+        database.run_here(ensure_groups, now_millis())
+        database.run_here(add_user, Hashes(CHEAP), "carol", PASSWORD, now_millis())
+    finally:
+        database.close()
+    config = json.loads(hello("first", image="registry.local/train:1"))
+
+    def get(path: str) -> Any:
+        status, said = asked(server, "GET", path, token)
+        assert status == 200, said
+        return said
+
+    def until(path: str, good: Callable[[Any], bool]) -> Any:
+        deadline = time.monotonic() + 60
+        while not good(said := get(path)):
+            assert time.monotonic() < deadline, said
+            time.sleep(0.1)
+        return said
+
+    with serving(cluster, tmp_path / "home", url) as server:
+        signed = {"username": "carol", "password": PASSWORD, "expiration": 3600}
+        status, said = asked(server, "POST", "/api/v1/token", body=signed)
+        assert status == 200, said
+        token = said["token"]
+        status, said = asked(server, "POST", "/api/v1/user/carol/jobs", token, config)
+        assert status in (201, 202), said
+        path = "/api/v1/user/carol/jobs/first"
+        until(path, lambda job: job["jobStatus"]["state"] == "RUNNING")
+        (pod,) = cluster.api.items("/api/v1/namespaces/user-carol/pods")
+        end = {"metadata": {"annotations": exits(3, message="no data")}}
+        cluster.api.patch(f"/api/v1/namespaces/user-carol/pods/{pod['metadata']['name']}", end)
+        until(path, lambda job: job["jobStatus"]["state"] == "FAILED")
+        cluster.kubectl("delete", "pdj", "--all", "-n", "user-carol")
+        job = until(path, lambda job: job["jobStatus"]["state"] == "FAILED")
+    (status_of_it,) = job["taskRoles"].values()
+    assert [task["containerExitCode"] for task in status_of_it["taskStatuses"]] == [3]
 
 
 def test_its_pod_passes_the_restricted_level(cluster: ControlPlane) -> None:

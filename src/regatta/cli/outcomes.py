@@ -92,6 +92,13 @@ ENDINGS = {
     NotSignedIn.code: Ending(Exit.UNREACHABLE),
     NotAllowed.code: Ending(Exit.UNREACHABLE),
     NotInstalled.code: Ending(Exit.UNREACHABLE),
+    # Of accounts, in the words of a team's server.
+    "NoUserError": Ending(Exit.CONFLICT, "`regatta users list` lists those there are."),
+    "NoGroupError": Ending(Exit.CONFLICT, "`regatta groups list` lists those there are."),
+    "ConflictUserError": Ending(Exit.CONFLICT),
+    "ConflictGroupError": Ending(Exit.CONFLICT),
+    "IncorrectPasswordError": Ending(Exit.UNREACHABLE),
+    "TooManyRequestsError": Ending(Exit.UNREACHABLE),
 }
 
 
@@ -139,6 +146,11 @@ def report(error: Stop | RegattaError, server: str | None = None) -> Report:
         hint = ""
     elif server and isinstance(error, ServerUnreachable):
         hint = "Check the address, and that `regatta serve` runs there; --server names another."
+    elif server and isinstance(error, Unauthorized):
+        hint = (
+            f"Sign in: `regatta login {server}`. Of a server for one person, set REGATTA_TOKEN to "
+            "the token."
+        )
     message = str(error)
     if isinstance(error, InvalidJob):  # whose message is its problems
         message = how_many(error.problems)

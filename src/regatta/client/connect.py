@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def connect(url: str | None = None, *, token: str | None = None, start: bool = True) -> Blocking:
     """For callers that block.
 
-    `token`: a named server's; else REGATTA_TOKEN, else this machine's where `url` is its server.
+    `token`: a named server's; else REGATTA_TOKEN, else that of `regatta login`, else this machine's
+    where `url` is its server.
     `start`: this machine's own server is started if need be.
     """
     channel = BlockingChannel(_whereabouts(url, token, start))
@@ -45,6 +46,11 @@ def stop_named_server(url: str) -> None:
     from regatta.client.server_info import ask_to_stop
 
     Inline().run(ask_to_stop(BlockingChannel(Named(url))))
+
+
+def channel_to(url: str | None = None, *, token: str | None = None) -> BlockingChannel:
+    """For what is asked of a server besides jobs; starts none."""
+    return BlockingChannel(_whereabouts(url, token, start=False))
 
 
 def _whereabouts(url: str | None, token: str | None, start: bool) -> Whereabouts:

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from regatta.api.errors import BadAddress, ServerStopped, ServerUnreachable
+from regatta.client.credentials import stored_credential
 from regatta.daemon.find import local_files, token_for, usable
 from regatta.daemon.server_files import Address, ServerFiles, is_held
 
@@ -50,7 +51,7 @@ class Whereabouts(Protocol):
 class Named:
     def __init__(self, url: str, token: str | None = None) -> None:
         unopened = place_of(url)
-        given = token or os.environ.get("REGATTA_TOKEN", "").strip()
+        given = token or os.environ.get("REGATTA_TOKEN", "").strip() or signed_in_at(url)
         self.known = place_of(url, given or token_for(unopened.url))
 
     def find(self, *, again: bool = False) -> Place:
@@ -103,6 +104,12 @@ class ThisMachine:
     def lost(self) -> bool:
         self._found = None
         return True
+
+
+def signed_in_at(url: str) -> str:
+    """The token of `regatta login`; empty: there was none."""
+    stored = stored_credential(url)
+    return stored.token if stored else ""
 
 
 def _was_stopped(files: ServerFiles) -> bool:

@@ -388,6 +388,19 @@ def test_a_link_that_is_laid_anew_after_the_check_is_not_mounted(
     assert "not allow" in pod.message
 
 
+def test_a_link_into_an_allowed_folder_may_be_mounted(engine: Blocking, place: Path) -> None:
+    (place / "allowed").mkdir(mode=0o755)
+    (place / "allowed/part").write_text("hello\n")
+    (place / "allowed/part").chmod(0o644)
+    (place / "link").symlink_to(place / "allowed")
+    job = with_volume(
+        a_job("job", "cat /data/part"), {"hostPath": {"path": str(place / "link")}}, "/data"
+    )
+    submit(engine, job, **as_account(place, ANN, folders=(str(place / "allowed"),)))
+    wait_for(engine, "job", Phase.COMPLETED)
+    assert said_by(engine, "job") == ["hello"]
+
+
 # -- when its supervisor is gone ----------------------------------------------------------------
 
 

@@ -116,7 +116,7 @@ def test_what_would_widen_its_rights_is_refused_by_field(
     }
 
 
-@pytest.mark.parametrize("inside", ["outside", "allowed/inner", "allowed/link"])
+@pytest.mark.parametrize("inside", ["outside", "allowed/inner", "allowed/link", "none"])
 def test_only_the_folders_of_the_settings_can_be_mounted(
     engine: Blocking, shared: dict[str, Any], tmp_path: Path, inside: str
 ) -> None:

@@ -151,6 +151,10 @@ class LocalEngine:
     async def submit(self, submission: Submission, shell: Shell | None = None) -> Accepted:
         return await self._call(self._jobs.submit, submission, shell or HERE)
 
+    async def arrived(self, key: str, namespace: str, name: str) -> RunView | None:
+        """What a submission with this key made; it knows without being told where."""
+        return await self._call(self._jobs.arrived, key)
+
     async def preview(
         self, submission: Submission, shell: Shell | None = None, *, stored: bool = False
     ) -> Preview:

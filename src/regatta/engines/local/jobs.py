@@ -107,6 +107,11 @@ class LocalJobs:
             )
         return Accepted(job=record.job)
 
+    def arrived(self, key: str) -> RunView | None:
+        """The run that a submission with this key made, if it is on record."""
+        made = self._store.read.submitted(key)
+        return self._store.read.run(made[0]) if made else None
+
     def preview(self, submission: Submission, shell: Shell) -> Preview:
         prepared = self._prepare(
             submission, shell, lambda count: next_free(self._store.read, count), dry_run=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.server.openpai.refusals import OpenPaiRefusal
+from regatta.server.openpai.openpai_refusals import OpenPaiRefusal
 from regatta.server.schemas import Declared, Schema, of
 
 _REFUSALS = {

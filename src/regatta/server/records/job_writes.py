@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, exists, insert, select, update
 
 from regatta.api.errors import NoRecord
 from regatta.server.openpai_states import FINAL_STATES, State
+from regatta.server.records.job_rows import SHOWN, JobRow, with_tags
 from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
 
 
@@ -29,6 +30,18 @@ def unmark_stop(connection: Connection, job_id: str) -> None:
         .where(jobs.c.id == job_id, jobs.c.state == State.STOPPING)
         .values(execution_type="START", state=State.WAITING, fingerprint="")
     )
+
+
+def stops_on_record(connection: Connection) -> list[JobRow]:
+    """Jobs that were to be stopped, and are not over as far as is known."""
+    query = select(*SHOWN).where(
+        jobs.c.execution_type == "STOP",
+        jobs.c.state.not_in(FINAL_STATES),
+        jobs.c.engine_uid.is_not(None),
+        jobs.c.gone_at.is_(None),
+        jobs.c.deleted_at.is_(None),
+    )
+    return with_tags(connection, connection.execute(query))
 
 
 def delete_record(connection: Connection, job_id: str, now: int) -> None:

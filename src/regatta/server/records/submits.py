@@ -8,6 +8,7 @@ its next start and asks the engine what became of it.
 from __future__ import annotations
 
 import builtins
+from typing import Protocol, runtime_checkable
 
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
@@ -112,38 +113,72 @@ def finish_submit(connection: Connection, job_id: str, accepted: Job | RunView) 
 
 
 def abandon_submit(connection: Connection, job_id: str) -> bool:
-    """The engine does not have it: the row is gone, and the name is whose it was before. False: it
-    has it."""
-    gone = delete(jobs).where(jobs.c.id == job_id, jobs.c.submit_state == ACCEPTING)
-    if not connection.execute(gone).rowcount:
+    """The engine does not have it: the row is gone, and the name is whose it was before, or whose
+    it has become since. False: it has it."""
+    here = (jobs.c.id == job_id, jobs.c.submit_state == ACCEPTING)
+    row = connection.execute(select(jobs.c.superseded_by).where(*here)).one_or_none()
+    if row is None or not connection.execute(delete(jobs).where(*here)).rowcount:
         return False
-    connection.execute(
-        update(jobs).where(jobs.c.superseded_by == job_id).values(superseded_by=None)
-    )
+    former = update(jobs).where(jobs.c.superseded_by == job_id)
+    connection.execute(former.values(superseded_by=row.superseded_by))
     return True
 
 
-def unfinished(connection: Connection) -> builtins.list[Unfinished]:
-    """The oldest first."""
+class Former(msgspec.Struct, frozen=True, kw_only=True):
+    """What is on record of a submit that was sent before."""
+
+    name: str
+    submit_state: str
+    submitted_at: int
+    deleted_at: int | None
+
+
+def sent_before(connection: Connection, job_id: str) -> Former | None:
+    fields = [jobs.c[name] for name in Former.__struct_fields__]
+    row = connection.execute(select(*fields).where(jobs.c.id == job_id)).one_or_none()
+    return None if row is None else Former(**row._mapping)
+
+
+def unfinished(connection: Connection, job_id: str | None = None) -> builtins.list[Unfinished]:
+    """The oldest first; of all, or of one."""
     fields = [jobs.c[name] for name in Unfinished.__struct_fields__]
     query = select(*fields).where(jobs.c.submit_state == ACCEPTING)
+    if job_id is not None:
+        query = query.where(jobs.c.id == job_id)
     found = connection.execute(query.order_by(jobs.c.submitted_at, jobs.c.id))
     return [Unfinished(**row._mapping) for row in found]
+
+
+@runtime_checkable
+class RemembersKeys(Protocol):
+    """An engine that can tell which job a submission made."""
+
+    async def arrived(self, key: str, namespace: str, name: str) -> Job | RunView | None: ...
 
 
 async def settle_unfinished(database: Database, engine: Engine) -> builtins.list[Unfinished]:
     """At a start, before anybody is served: what became of submits that were on their way. Returns
     those that are gone. Raises what the engine raises, and then the rest is still unfinished."""
-    gone = []
-    for submit in await database.read(unfinished):
-        for run in await engine.history(submit.namespace, submit.engine_name):
-            if await database.read(_may_be, submit, run):
-                await database.run(finish_submit, submit.id, run)
-                break
-        else:
-            if await database.run(abandon_submit, submit.id):
-                gone.append(submit)
-    return gone
+    submits = await database.read(unfinished)
+    return [submit for submit in submits if await settle(database, engine, submit)]
+
+
+async def settle(database: Database, engine: Engine, submit: Unfinished) -> bool:
+    """What became of one that nobody is about to finish: whether it made no job, and is gone."""
+    found = await _made_by(database, engine, submit)
+    if found is None:
+        return await database.run(abandon_submit, submit.id)
+    await database.run(finish_submit, submit.id, found)
+    return False
+
+
+async def _made_by(database: Database, engine: Engine, submit: Unfinished) -> Job | RunView | None:
+    if isinstance(engine, RemembersKeys):
+        return await engine.arrived(submit.id, submit.namespace, submit.engine_name)
+    for run in await engine.history(submit.namespace, submit.engine_name):
+        if await database.read(_may_be, submit, run):
+            return run
+    return None
 
 
 def _may_be(connection: Connection, submit: Unfinished, found: RunView) -> bool:

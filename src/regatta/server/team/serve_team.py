@@ -17,11 +17,10 @@ from regatta.server.accounts.users import list_users
 from regatta.server.origins import Ours
 from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.single_server import SingleServer
-from regatta.server.records.submits import settle_unfinished
 from regatta.server.records.team_database import Database
 from regatta.server.run import Process, Served, run
+from regatta.server.team.forgetting import keep_house
 from regatta.server.team.grounds import Grounds
-from regatta.server.team.housekeeping import keep_house
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
@@ -33,6 +32,8 @@ log = logging.getLogger(__name__)
 LOST_DATABASE = 74
 #: Seconds before what broke in the background is begun again.
 AGAIN_SECONDS = 5.0
+#: That submits which are underway have when the server leaves.
+FINISH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,8 @@ def serve_team(
             database.close()
             raise
         team = Team(database, engine, opening.engine_name, opening.settings, grounds)
-        for lost in await settle_unfinished(database, engine):
-            log.warning("the submit of %s~%s was cut off and made no job", lost.username, lost.name)
-            await team.desk.clear(lost.id)
+        await team.desk.loose_ends.settle_all()
+        await grounds.clear_previews()
         ours = Ours(
             secure=opening.transport.secure,
             names=frozenset(process.hosts),
@@ -98,10 +98,12 @@ def serve_team(
         background = [
             asyncio.create_task(_for_ever("recording", recorder.run)),
             asyncio.create_task(_for_ever("cleaning up", lambda: keep_house(team))),
+            asyncio.create_task(_for_ever("finishing", team.desk.loose_ends.tie_up)),
             asyncio.create_task(held.keep(leave)),
         ]
 
         async def close() -> None:
+            await team.desk.finish(FINISH_SECONDS)
             for task in background:
                 task.cancel()
             for task in background:

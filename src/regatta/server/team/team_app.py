@@ -20,7 +20,7 @@ from regatta.server.accounts.caller import require_admin
 from regatta.server.app import API
 from regatta.server.body_limit import CODE, LARGEST_BODY, BodyLimit
 from regatta.server.openpai import account_routes, handlers, job_contract
-from regatta.server.openpai.refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
+from regatta.server.openpai.openpai_refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
 from regatta.server.origins import Ours
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
@@ -29,6 +29,7 @@ from regatta.server.routes.stream_routes import stream_routes
 from regatta.server.team import audit_routes as audit
 from regatta.server.team import own_routes as own
 from regatta.server.team.gate import Gate, caller_of, needs_nobody
+from regatta.server.team.leaving import Leaving
 from regatta.server.team.member_engine import MemberEngine
 from regatta.server.team.team import Team
 
@@ -101,4 +102,5 @@ def make_team_app(
     schemas.install(app, described)
     app.add_middleware(BodyLimit, most_of=_most_of, refused=_too_large)
     app.add_middleware(Gate, team=team, ours=ours, behind_proxy=behind_proxy)
+    app.add_middleware(Leaving)
     return app

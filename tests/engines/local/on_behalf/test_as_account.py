@@ -101,7 +101,7 @@ def test_what_it_leaves_running_is_ended(engine: Blocking, place: Path, told: Pa
     """However it hides: in a session of its own, with nothing of its environment, as an orphan."""
     python = an_interpreter(
         place,
-        f"setsid env -i sh -c '(echo $$ >{told}/pid; exec sleep 600) & ' >/dev/null 2>&1 &",
+        f"setsid env -i sh -c 'echo $$ >{told}/pid; exec sleep 600' >/dev/null 2>&1 &",
         f"while ! test -s {told}/pid; do sleep 0.01; done",
     )
     dry_run_of = a_training([str(python), "-c", "import paddle"])

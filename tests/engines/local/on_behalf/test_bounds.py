@@ -52,15 +52,22 @@ def test_a_refusal_says_where_a_path_leads_and_what_is_allowed() -> None:
 @pytest.mark.parametrize("path", ["/a,source=/etc", '/a"b', "/a\nb"])
 def test_a_path_cannot_say_more_to_a_runtime_than_a_path(path: str) -> None:
     for source, target in ((path, "/ok"), ("/ok", path)):
-        found = list(not_for_a_runtime("c", [Mount(source=source, target=target)], ()))
+        found = list(not_for_a_runtime("c", "x", [Mount(source=source, target=target)], ()))
         assert [problem.path for problem in found] == ["c.volumeMounts"]
-    assert list(not_for_a_runtime("c", [Mount(source="/a b:c=d", target="/ok")], ())) == []
+    assert list(not_for_a_runtime("c", "x", [Mount(source="/a b:c=d", target="/ok")], ())) == []
+
+
+@pytest.mark.parametrize("image", ["dir:/root/image", "oci-archive:/data/x.tar", "sif:/x"])
+def test_an_image_cannot_be_made_of_the_servers_files(image: str) -> None:
+    assert [problem.path for problem in not_for_a_runtime("c", image, (), ())] == ["c.image"]
+    for plain in ("paddle:2.6", "localhost:5000/dir:1", "docker://paddle", "direct:1"):
+        assert list(not_for_a_runtime("c", plain, (), ())) == []
 
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "PATH", "http_proxy", "DOCKER_HOST", "XDG_X"])
 def test_a_secret_cannot_change_what_the_runtime_itself_does(name: str) -> None:
     """Its client runs with the server's rights, and has the variable to hand it on."""
-    found = list(not_for_a_runtime("c", (), [name, "GOOGLE_API_KEY", "LANGCHAIN_KEY"]))
+    found = list(not_for_a_runtime("c", "x", (), [name, "GOOGLE_API_KEY", "LANGCHAIN_KEY"]))
     assert [problem.path for problem in found] == [f"c.env[{name}]"]
 
 

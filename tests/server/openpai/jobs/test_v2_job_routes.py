@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from regatta.server import connections
 from tests.openpai_configs import a_task_role, hello, two_roles, version_one, version_two
 from tests.server.openpai.jobs_of_openpai import (
     LOOP,
@@ -262,3 +267,24 @@ def test_the_audit_names_the_job(shared: TeamServer) -> None:
     stop(shared, ann, "audited")
     found = shared.ask("GET", "/regatta/v1/audit", shared.admin_token()).body
     assert found.count(b"ann~audited") >= 2
+
+
+def test_a_link_may_be_read_slowly(server: TeamServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever shows no token is turned out soon; a link that we signed is as good as one."""
+    ann = server.token("ann")
+    # More than two sockets' buffers hold, so that the server cannot be done before we are.
+    submit(server, ann, hello("flood", f"yes {'x' * 1000} | head -n 30000"))
+    ended = wait_for(server, ann, "flood", "SUCCEEDED")
+    log = ended["taskRoles"]["default"]["taskStatuses"][0]["containerLog"]
+    uri = server.ask("GET", log, ann).json["locations"][0]["uri"].removeprefix(server.url)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    netloc = urlsplit(server.url).netloc
+    with closing(http.client.HTTPConnection(netloc, timeout=60)) as connection:
+        connection.request("GET", uri)
+        answer = connection.getresponse()
+        until = time.monotonic() + 5 * connections.REQUEST_SECONDS
+        while time.monotonic() < until:
+            answer.read(1)
+            time.sleep(0.02)
+        rest = answer.read()
+    assert rest.count(b"\n") == 30000

@@ -96,7 +96,7 @@ class KubernetesEngine:
         namespace: str = "",
         wide: bool = False,
         members_only: bool = False,
-        recorded: bool = False,
+        recorded: bool | None = None,
         linger_seconds: float | None = None,
         observer: CallObserver | None = None,
     ) -> None:
@@ -110,8 +110,10 @@ class KubernetesEngine:
         `member_rules` lets them.
 
         `recorded`: somebody watches all jobs and writes down what becomes of them; then what the
-        cluster has no more can be asked for a while (`departed`).
+        cluster has no more can be asked for a while (`departed`). As a team's server does, unless
+        it is said.
         """
+        recorded = members_only if recorded is None else recorded
         self.access = access
         self._namespace = namespace or access.namespace
         self._client = KubeClient(access, CLIENT, observer=observer)

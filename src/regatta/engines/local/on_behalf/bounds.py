@@ -14,6 +14,10 @@ from regatta.engines.local.replicas.runspec import Mount
 #: A runtime's `--mount` is a line of comma-separated values.
 _SPLITS_A_MOUNT = re.compile(r'[,"\n\r]')
 
+#: Podman also makes images of folders and archives, which it reads with its own rights.
+_OF_FILES = re.compile(
+    r"(dir|oci|oci-archive|docker-archive|docker-daemon|containers-storage|ostree|sif|tarball):"
+)
 #: What changes which code a program loads or whom it trusts, and how runtimes are told where
 #: things are.
 _READ_BY_CLIENTS = re.compile(
@@ -57,10 +61,16 @@ def _is_within(path: str, folders: Sequence[str]) -> bool:
 
 
 def not_for_a_runtime(
-    path: str, mounts: Iterable[Mount], secret: Iterable[str]
+    path: str, image: str, mounts: Iterable[Mount], secret: Iterable[str]
 ) -> Iterator[Problem]:
     """What of a container at this path a runtime would take for something else than it is.
     `secret`: variables whose values its client hands on, and so has itself."""
+    if _OF_FILES.match(image):
+        yield Problem(
+            f"{path}.image",
+            f"is {image!r}, which is made of files of the server's machine; name an image of a "
+            "registry",
+        )
     for mount in mounts:
         if _SPLITS_A_MOUNT.search(mount.source + mount.target):
             yield Problem(

@@ -14,6 +14,9 @@ import shutil
 class Looking:
     """As whom this process runs."""
 
+    #: What it says of links and rights is so.
+    sees = True
+
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
 
@@ -34,6 +37,8 @@ class Looking:
 
 class NotLooking(Looking):
     """All is taken to be as the submission says; links are not known to be any."""
+
+    sees = False
 
     def exists(self, path: str) -> bool:
         return True

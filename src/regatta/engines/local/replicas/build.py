@@ -21,7 +21,7 @@ from regatta.api.source.companions import Companions
 from regatta.controller.environment.references import expand
 from regatta.engines.base import RunAs
 from regatta.engines.local.on_behalf.bounds import not_for_a_runtime, widened_rights
-from regatta.engines.local.on_behalf.interpreters import interpreter_for
+from regatta.engines.local.on_behalf.interpreters import Interpreters
 from regatta.engines.local.on_behalf.looking import Looking
 from regatta.engines.local.on_behalf.own_folders import account_of, describe_own
 from regatta.engines.local.replicas import containers
@@ -163,6 +163,9 @@ class _Builder:
         #: Where its processes write.
         self._own = own or folder
         self._looking = looking
+        self._interpreters = Interpreters(
+            context.directory, context.python, context.images, looking
+        )
         who = context.run_as
         self._account: Account | None = None
         if who is not None:
@@ -289,7 +292,7 @@ class _Builder:
         options: tuple[str, ...] = ()
         working_dir = container.get("workingDir")
         if self._context.is_plain_container:
-            self.problems += not_for_a_runtime(path, mounts, secret)
+            self.problems += not_for_a_runtime(path, image, mounts, secret)
             mounts, memory = take_shared_memory(mounts, self._spec)
             options = (*containers.PLAIN, *memory)
             working_dir = working_dir or self._context.directory
@@ -322,10 +325,8 @@ class _Builder:
         ours.setdefault("PATH", os.defpath)
         if who := self._context.run_as:
             ours |= {"HOME": who.home, "USER": who.name, "LOGNAME": who.name}
-        python = self._python_of(container)
-        if python and "/" in python:
+        if chosen := self._interpreters.folder_of(container.get("image") or ""):
             # Whatever runs `python` inside a script should find the same one.
-            chosen = os.path.dirname(self._interpreter(python))
             ours["PATH"] = f"{chosen}:{ours['PATH']}"
             if os.path.dirname(chosen) != ours.get("VIRTUAL_ENV"):
                 ours.pop("VIRTUAL_ENV", None)
@@ -346,16 +347,6 @@ class _Builder:
         env["PYTHONPATH"] = ":".join(filter(None, (progress, theirs.get("PYTHONPATH"))))
         return env
 
-    def _python_of(self, container: dict[str, Any]) -> str | None:
-        """The interpreter named for it; None: the first of its PATH."""
-        if self._context.images is not None:
-            found = interpreter_for(self._context.images, container.get("image") or "")
-            return found or self._context.python
-        return self._context.python
-
-    def _interpreter(self, python: str) -> str:
-        return os.path.join(self._context.directory, os.path.expanduser(python))
-
     def _argv(
         self,
         container: dict[str, Any],
@@ -375,17 +366,9 @@ class _Builder:
             return ()
         program = command[0]
         if program in ("python", "python3"):
-            search = env.get("PATH", os.defpath)
-            program = self._python(program, self._python_of(container), search)
+            image, search = container.get("image") or "", env.get("PATH", os.defpath)
+            program = self._interpreters.choose(program, image, search)
         return (program, *command[1:], *args)
-
-    def _python(self, wanted: str, named: str | None, search: str) -> str:
-        """The job's interpreter: the one named, else the shell's, under either of its names."""
-        find = self._looking.find
-        if named:
-            return self._interpreter(named) if "/" in named else find(named, search) or named
-        other = "python3" if wanted == "python" else "python"
-        return find(wanted, search) or find(other, search) or wanted
 
     def _working_directory(self, container: dict[str, Any], path: str, mounts: list[Mount]) -> str:
         wanted = container.get("workingDir") or ""

@@ -129,19 +129,24 @@ class Volumes:
 
     def _bounded(self, source: str, place: Place) -> str:
         """The same, refused where it is not for this job; without links where that matters."""
-        if not place.named:
-            return source
-        if self._allowed is not None:
-            resolved = self._looking.resolved(source)
-            if why := why_not_allowed(
-                source, resolved, self._allowed, own=self._directory, whole=self._whole
-            ):
-                raise _Refused(place.named, why)
-            source = resolved
+        if not place.named or not self._looking.sees:
+            return source  # who does not see leaves it to the supervisor, which mounts as it looks
+        source = self._allow(source, place.named)
         if self._reader and self._looking.exists(source) and not self._looking.may_read(source):
             why = f"{source} cannot be read by {self._reader}, as whom the job runs"
             raise _Refused(place.named, why)
         return source
+
+    def _allow(self, path: str, named: str) -> str:
+        """Before anything is said about it: whether it is there is not for everybody to know."""
+        if self._allowed is None or not self._looking.sees:
+            return path
+        resolved = self._looking.resolved(path)
+        if why := why_not_allowed(
+            path, resolved, self._allowed, own=self._directory, whole=self._whole
+        ):
+            raise _Refused(named, why)
+        return resolved
 
     def _place(self, name: str, target: str, path: str) -> Place:
         if name in self._overrides:
@@ -179,6 +184,7 @@ class Volumes:
         directory = source.get("path", "")
         if not directory.startswith("/"):
             raise _Refused(f"{where}.path", f"is {directory!r}; it must begin with /")
+        self._allow(directory, f"{where}.path")
         if source.get("type") == "DirectoryOrCreate":
             return Place(directory, f"{where}.path", make=True)
         if not self._looking.exists(directory):
@@ -201,6 +207,7 @@ class Volumes:
         self, name: str, claim: str, volume: PersistentVolume, read_only: bool, where: str
     ) -> Place:
         if volume.host_path:
+            self._allow(volume.host_path, where)
             if not self._looking.is_folder(volume.host_path):
                 raise _Refused(
                     where,

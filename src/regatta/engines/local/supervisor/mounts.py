@@ -60,7 +60,7 @@ def _pinned(source: str, within: list[str] | None) -> str:
     pinned = f"/proc/self/fd/{fd}"
     if within is not None:
         found = os.readlink(pinned)
-        allowed = [os.path.realpath(folder) for folder in within]
+        allowed = [os.path.realpath(folder).rstrip("/") for folder in within]
         if not any(found == folder or found.startswith(folder + "/") for folder in allowed):
             raise OSError(errno.EACCES, f"it leads to {found}, which the server does not allow")
     return pinned

@@ -33,7 +33,7 @@ from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import SIGNED_PREFIX, Asking
+from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit
 from regatta.server.team.team import Team
 
 TASK = JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
@@ -109,9 +109,10 @@ def task_routes(team: Team) -> APIRouter:
         response_class=PlainText,
         responses=text_answers({200: TEXT, 206: TEXT}, PlainText),
     )
-    async def log(signed: str) -> Response:
+    async def log(request: Request, signed: str) -> Response:
         """What a task printed: 200 with all of it, 206 with its end."""
         link = read_link(signed, team.link_key, team.now())
+        admit(request)
         try:
             row = await team.database.read(job_by_id, link.job)
         except NoRecord:

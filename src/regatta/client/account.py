@@ -1,0 +1,68 @@
+"""An account at a team's server: signing in and out, who one is, and one's tokens."""
+
+from __future__ import annotations
+
+import msgspec
+
+from regatta.client.channel import API, Channel, read
+
+LOGIN, LOGOUT = "/api/v2/authn/basic/login", "/api/v2/authn/basic/logout"
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    token: str
+    user: str
+    admin: bool
+
+
+class Whoami(msgspec.Struct, frozen=True):
+    name: str
+    admin: bool
+    groups: tuple[str, ...]
+    namespace: str
+    kind: str
+    expires: str | None
+
+
+class OwnToken(msgspec.Struct, frozen=True, rename="camel"):
+    handle: str
+    kind: str
+    created: str
+    expires: str | None
+    last_used: str | None
+    current: bool
+
+
+class NewToken(msgspec.Struct, frozen=True):
+    token: str
+    handle: str
+    kind: str
+
+
+class _Tokens(msgspec.Struct):
+    items: tuple[OwnToken, ...]
+
+
+async def sign_in(channel: Channel, name: str, password: str, seconds: int) -> SignedIn:
+    body = {"username": name, "password": password, "expiration": seconds}
+    return read(channel, await channel.request("POST", LOGIN, body=body), SignedIn)
+
+
+async def sign_out(channel: Channel) -> None:
+    await channel.request("DELETE", LOGOUT)
+
+
+async def whoami(channel: Channel) -> Whoami:
+    return read(channel, await channel.request("GET", f"{API}/whoami"), Whoami)
+
+
+async def own_tokens(channel: Channel) -> tuple[OwnToken, ...]:
+    return read(channel, await channel.request("GET", f"{API}/tokens"), _Tokens).items
+
+
+async def new_token(channel: Channel) -> NewToken:
+    return read(channel, await channel.request("POST", f"{API}/tokens"), NewToken)
+
+
+async def revoke_token(channel: Channel, handle: str) -> None:
+    await channel.request("DELETE", f"{API}/tokens/{handle}")

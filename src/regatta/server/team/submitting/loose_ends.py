@@ -1,0 +1,84 @@
+"""What was left half done: by the server before this one, or by this one while the database or the
+engine was away. It is found on record and finished, with whoever answers for it.
+
+A submit whose row says `accepting` has made a job, or it has not: the engine knows. A job that was
+to be stopped, as its row says, and of which the engine knows nothing, is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from regatta.api.errors import JobNotFound, NotPossible, RegattaError
+from regatta.engines.base import Engine
+from regatta.server.records.job_rows import JobRow
+from regatta.server.records.job_writes import stops_on_record
+from regatta.server.records.submits import Unfinished, settle, unfinished
+from regatta.server.records.team_database import Database
+from regatta.server.team.submitting.turns import Turns
+
+#: Seconds before another try: first, longest.
+RETRY, LONGEST_RETRY = 0.5, 30.0
+
+log = logging.getLogger(__name__)
+
+
+class LooseEnds:
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        turns: Turns,
+        clear: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`clear`: removes what was made for a job that did not come to be, by its id."""
+        self._database, self._engine, self._turns = database, engine, turns
+        self._clear = clear
+        self._some = asyncio.Event()
+
+    def left(self) -> None:
+        """Something was, just now."""
+        self._some.set()
+
+    async def settle_all(self) -> None:
+        """Raises what the engine and the database raise, and then the rest is still to be done."""
+        for submit in await self._database.read(unfinished):
+            async with self._turns.of(submit.id):
+                await self.settle(submit)
+        for row in await self._database.read(stops_on_record):
+            await self._stop(row)
+
+    async def settle(self, submit: Unfinished) -> None:
+        """The caller has its turn."""
+        if await settle(self._database, self._engine, submit):
+            log.warning(
+                "the submit of %s~%s was cut off and made no job", submit.username, submit.name
+            )
+            await self._clear(submit.id)
+
+    async def _stop(self, row: JobRow) -> None:
+        async with self._turns.of((row.username, row.name)):
+            with suppress(JobNotFound, NotPossible):  # it has ended; the recorder tells how
+                job = await self._engine.get(row.namespace, row.engine_name)
+                policy = job.spec.run_policy
+                if job.uid == row.engine_uid and not (job.finished or policy.abort):
+                    await self._engine.stop(row.namespace, row.engine_name)
+
+    async def tie_up(self) -> None:
+        """Until cancelled: whatever is left, once it can be."""
+        pause = RETRY
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            try:
+                await self.settle_all()
+            except RegattaError as trouble:
+                log.warning("what was left half done still is: %s", trouble)
+                self._some.set()
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_RETRY)
+            else:
+                pause = RETRY
