@@ -14,6 +14,7 @@ import yaml
 
 from regatta.server import connections
 from tests.openpai_configs import a_task_role, hello, two_roles, version_one, version_two
+from tests.patience import Patience
 from tests.server.openpai.jobs_of_openpai import (
     LOOP,
     detail_of,
@@ -101,8 +102,10 @@ def test_a_job_says_why_it_waits(shared: TeamServer, tmp_path: Path) -> None:
     wait_for(shared, ann, "takes", "RUNNING")
     submit(shared, ann, version_one("waits", a_task_role("r", "true", **large)))
     path = f"{JOBS}/ann~waits"
+    patience = Patience(60)
     while "cpu" not in detail_of(shared, ann, "waits")["jobStatus"]["waitingReason"].lower():
         assert state_of(shared, ann, "waits") == "WAITING"
+        assert not patience.over
     why = detail_of(shared, ann, "waits")["jobStatus"]["waitingReason"]
     newest = shared.ask("GET", f"{path}/events", ann).json["data"][0]
     assert newest["message"] == why
@@ -178,6 +181,32 @@ def test_a_log_has_its_end_by_either_spelling_and_links_end(server: TeamServer) 
     assert server.ask("GET", uri + "x").code == (404, "NoTaskLogError")
     server.pass_time(121)
     assert server.ask("GET", uri).code == (403, "ForbiddenUserError")
+
+
+def test_a_log_goes_with_its_job(shared: TeamServer) -> None:
+    ann = shared.token("ann")
+    submit(shared, ann, hello("goes", "echo here"))
+    ended = wait_for(shared, ann, "goes", "SUCCEEDED")
+    log = ended["taskRoles"]["default"]["taskStatuses"][0]["containerLog"]
+    uri = shared.ask("GET", log, ann).json["locations"][0]["uri"].removeprefix(shared.url)
+    assert shared.ask("GET", uri).body == b"here\n"
+    assert shared.ask("DELETE", "/api/v1/user/ann/jobs/goes", ann).status == 202
+    assert shared.ask("GET", uri).code == (404, "NoTaskLogError")
+    assert "goes" not in names(shared, ann)
+
+
+def test_a_task_that_has_not_begun_has_no_log(shared: TeamServer, tmp_path: Path) -> None:
+    ann, go = shared.token("ann"), tmp_path / "go"
+    large = {"cpuNumber": 6}
+    submit(shared, ann, version_one("ahead", a_task_role("r", LOOP.format(go=go), **large)))
+    wait_for(shared, ann, "ahead", "RUNNING")
+    submit(shared, ann, version_one("behind", a_task_role("r", "true", **large)))
+    task = detail_of(shared, ann, "behind")["taskRoles"]["r"]["taskStatuses"][0]
+    assert task["taskState"] == "WAITING"
+    refused = shared.ask("GET", task["containerLog"], ann)
+    assert refused.code == (404, "NoTaskLogError")
+    go.touch()
+    wait_for(shared, ann, "behind", "SUCCEEDED")
 
 
 def test_a_log_is_only_for_those_who_see_the_job(shared: TeamServer) -> None:

@@ -152,9 +152,10 @@ def _life(story: JobStory, plan: RolePlan, index: int, attempt: int, life: str) 
 
 
 async def _has_log(team: Team, story: JobStory, replica: ReplicaRow) -> bool:
-    """Whether the engine still has it: a cluster has none once the pod is gone."""
+    """Whether it has begun to print, and the engine still has that: a cluster has nothing once the
+    pod is gone."""
     row = story.row
-    if row.engine_uid is None:
+    if row.engine_uid is None or replica.started_at is None:
         return False
     try:
         pods = await team.engine.pods(row.namespace, row.engine_name, row.engine_uid)
