@@ -32,6 +32,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
         yield serving
 
 
+@pytest.fixture(scope="module")
+def with_boss(tmp_path_factory: pytest.TempPathFactory) -> Regatta:
+    """An admin, and a file with a password that will do and one that will not."""
+    regatta = Regatta(tmp_path_factory.mktemp("with-boss"))
+    add(regatta, "--admin", "boss")
+    regatta.write(PASSWORD, "pw")
+    regatta.write("12345", "short")
+    return regatta
+
+
 OpenTerminal = Callable[..., Terminal]
 
 
@@ -145,12 +155,9 @@ def test_what_commands_did_is_in_the_audit(own: Regatta) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_do(
-    own: Regatta, words: tuple[str, ...], code: int, said: str
+    with_boss: Regatta, words: tuple[str, ...], code: int, said: str
 ) -> None:
-    add(own, "--admin", "boss")
-    own.write(PASSWORD, "pw")
-    own.write("12345", "short")
-    done = own(*words)
+    done = with_boss(*words)
     assert (done.code, said in done.err) == (code, True), done.err
     assert done.out == ""
 

@@ -70,7 +70,7 @@ def require_team_parts() -> None:
 
 
 def _usual_url(settings: Settings) -> str:
-    from regatta.cli.team_opening import team_folder, team_settings
+    from regatta.cli.team_places import team_folder, team_settings
     from regatta.daemon.find import local_home
     from regatta.server.team.team_settings import team_database_url
 
