@@ -79,7 +79,9 @@ ENDINGS = {
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
     ),
-    Unauthorized.code: Ending(Exit.UNREACHABLE, "Set REGATTA_TOKEN to the server's token."),
+    Unauthorized.code: Ending(
+        Exit.UNREACHABLE, "Sign in: `regatta login`, or set REGATTA_TOKEN to the server's token."
+    ),
     NotRegatta.code: Ending(Exit.UNREACHABLE),
     "ForeignHost": Ending(Exit.UNREACHABLE),
     NoCluster.code: Ending(

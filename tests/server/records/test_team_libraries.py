@@ -15,7 +15,7 @@ for name in {libraries}:
 import regatta
 TEAM = (
     *("regatta.server.records", "regatta.server.accounts", "regatta.server.team"),
-    *("regatta.server.openpai.", "regatta.cli.team_opening"),
+    *("regatta.server.openpai.", "regatta.cli.team_opening", "regatta.cli.team_places"),
 )
 walk = pkgutil.walk_packages(regatta.__path__, "regatta.", onerror=lambda _: None)
 found = [module.name for module in walk]

@@ -361,7 +361,9 @@ def test_a_jobs_folder_goes_with_it(
     ann = new_user("ann")
     victim = place / "victim"
     (victim / "inner").mkdir(parents=True)
-    folders = [Path(shell_for(isolation, ann, name).directory) for name in ("one", "preview-two", "three")]
+    folders = [
+        Path(shell_for(isolation, ann, name).directory) for name in ("one", "preview-two", "three")
+    ]
     for folder in folders:
         (folder / "link").symlink_to(victim)
         (folder / "deep/er").mkdir(parents=True)
