@@ -59,6 +59,7 @@ class Member:
 
     def __init__(self, port: int, token: str, secure: ssl.SSLContext | None = None) -> None:
         self._port, self._secure = port, secure
+        self.token = token
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(
