@@ -74,6 +74,20 @@ class Member:
         is_json = answer.headers.get_content_type() == "application/json"
         return Answer(answer.status, json.loads(text) if is_json else text.decode())
 
+    @contextmanager
+    def kept_open(self) -> Iterator[Callable[[str], Any]]:
+        """What GETs answer, on one connection."""
+        with closing(self._connect()) as connection:
+
+            def ask(path: str) -> Any:
+                connection.request("GET", path, headers=self.headers)
+                answer = connection.getresponse()
+                text = answer.read()
+                assert answer.status == 200, text
+                return json.loads(text)
+
+            yield ask
+
     def submit(self, text: str, key: str, **more: object) -> Answer:
         return self.ask("POST", "/regatta/v1/jobs", {"text": text, "key": key, **more})
 
