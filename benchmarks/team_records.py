@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, Select, insert, text
 from tests.chaos.team_servers import TeamProcess
 from tests.server.records.postgresql import PostgreSQL, why_no_postgresql
 
@@ -19,6 +19,7 @@ from regatta.server.records.job_lists import (
     JobFilter,
     Order,
     SortBy,
+    count_query,
     list_jobs,
     page_query,
     searched,
@@ -82,7 +83,7 @@ def _served(url: str, folder: Path) -> Iterator[Callable[[str], Any]]:
 
 def _route(database: Database, title: str, name: str, ask: Callable[[str], Any]) -> Row:
     """Who asks is on the same machine, and its connection stays: all of it is the server's time."""
-    said, values = database.read_here(_bare, *QUESTIONS[name])
+    said = database.read_here(_bare, *QUESTIONS[name])
     path = f"/api/v2/jobs?withTotalCount=true&limit={PAGE}{ASKED[name]}"
 
     def route() -> float:
@@ -92,37 +93,42 @@ def _route(database: Database, title: str, name: str, ask: Callable[[str], Any])
         assert len(answer["data"]) == PAGE
         return took
 
-    mine, driver = interleaved(RUNS, route, _timed(database, _bare_read(said, values)))
+    mine, driver = interleaved(RUNS, route, _timed(database, _bare_read(said)))
     what = f"{title}, the same through the server: {name}"
     return Row(what, _ms(mine), _ms(driver), "the bare SQL of it", mine / driver)
 
 
 def _question(database: Database, title: str, name: str) -> Row:
     wanted, order = QUESTIONS[name]
-    said, values = database.read_here(_bare, wanted, order)
+    said = database.read_here(_bare, wanted, order)
 
     def ours(connection: Connection) -> None:
         assert list_jobs(connection, wanted, order, limit=PAGE).total > PAGE
 
-    bare = _bare_read(said, values)
+    bare = _bare_read(said)
     mine, driver = interleaved(RUNS, _timed(database, ours), _timed(database, bare))
     what = f"{title}, {MANY:,} jobs on record: {name}, {PAGE} of them with the total"
     return Row(what, _ms(mine), _ms(driver), "the bare SQL of it", mine / driver)
 
 
-def _bare_read(said: str, values: Any) -> Callable[[Connection], None]:
+def _bare_read(statements: list[tuple[str, Any]]) -> Callable[[Connection], None]:
     def bare(connection: Connection) -> None:
         cursor = connection.connection.cursor()
-        cursor.execute(said, values)
-        assert len(cursor.fetchall()) == PAGE
+        for said, values in statements:
+            cursor.execute(said, values)
+            assert len(cursor.fetchall()) in (PAGE, 1)
         cursor.close()
 
     return bare
 
 
-def _bare(connection: Connection, wanted: JobFilter, order: Order) -> tuple[str, Any]:
-    """The statement and its values, as the driver takes them."""
-    statement = page_query(wanted, order, 0, PAGE)
+def _bare(connection: Connection, wanted: JobFilter, order: Order) -> list[tuple[str, Any]]:
+    """The statements and their values, as the driver takes them."""
+    counts = [count_query(wanted)] if wanted == JobFilter() else []
+    return [_as_driven(connection, one) for one in (page_query(wanted, order, 0, PAGE), *counts)]
+
+
+def _as_driven(connection: Connection, statement: Select[Any]) -> tuple[str, Any]:
     made = statement.compile(
         dialect=connection.dialect, compile_kwargs={"render_postcompile": True}
     )
