@@ -59,6 +59,7 @@ class Member:
 
     def __init__(self, port: int, token: str, secure: ssl.SSLContext | None = None) -> None:
         self._port, self._secure = port, secure
+        self.token = token
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(
@@ -72,6 +73,20 @@ class Member:
             text = answer.read()
         is_json = answer.headers.get_content_type() == "application/json"
         return Answer(answer.status, json.loads(text) if is_json else text.decode())
+
+    @contextmanager
+    def kept_open(self) -> Iterator[Callable[[str], Any]]:
+        """What GETs answer, on one connection."""
+        with closing(self._connect()) as connection:
+
+            def ask(path: str) -> Any:
+                connection.request("GET", path, headers=self.headers)
+                answer = connection.getresponse()
+                text = answer.read()
+                assert answer.status == 200, text
+                return json.loads(text)
+
+            yield ask
 
     def submit(self, text: str, key: str, **more: object) -> Answer:
         return self.ask("POST", "/regatta/v1/jobs", {"text": text, "key": key, **more})

@@ -265,6 +265,10 @@ def _listen(files: ServerFiles, host: str, port: int) -> Iterator[socket.socket]
             listener = socket.create_server((host, last), family=family)
     listener = listener or socket.create_server((host, port), family=family)
     with listener:
+        # Its connections have it from here: asyncio asks for it only where a socket says TCP, and
+        # one that is made for a host does not. Else a kept connection waits 40 ms for the body of
+        # an answer.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener
 
 
