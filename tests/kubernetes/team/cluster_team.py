@@ -50,6 +50,10 @@ class ClusterMember:
         found: dict[str, Any] = self.get(f"/v2/jobs/{self.name}~{job}")["jobStatus"]
         return found
 
+    def engine_name(self, job: str) -> str:
+        """As the cluster calls it."""
+        return str(self.get(f"/v2/jobs/{self.name}~{job}")["debugId"]).partition("/")[2]
+
     def listed(self) -> dict[str, str]:
         """States by name."""
         return {job["name"]: job["state"] for job in self.get("/v2/jobs")}
