@@ -65,9 +65,10 @@ class Member:
     def ask(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Raises OSError or HTTPException where no answer came."""
+        """`body`: text as it is, all else as JSON. Raises OSError or HTTPException where no answer
+        came."""
         with closing(self._connect()) as connection:
-            sent = None if body is None else json.dumps(body)
+            sent = body if body is None or isinstance(body, str) else json.dumps(body)
             connection.request(method, path, sent, {**self.headers, **(headers or {})})
             answer = connection.getresponse()
             text = answer.read()
