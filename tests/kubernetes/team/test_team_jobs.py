@@ -59,9 +59,7 @@ def test_hello_waits_runs_is_read_along_succeeds_and_outlives_its_job(
     assert sent.status == 201, sent
     assert ann.status("Hello_World")["state"] == "WAITING"
     assert set(ann.listed()) == {"Full", "Hello_World"}
-    why = ann.until(
-        "Hello_World", lambda s: "cpu" in (s["waitingReason"] or ""), "why it waits"
-    )
+    why = ann.until("Hello_World", lambda s: "cpu" in (s["waitingReason"] or ""), "why it waits")
     assert why["state"] == "WAITING"
 
     assert ann.stop("Full").status == 202

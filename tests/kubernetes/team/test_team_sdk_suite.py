@@ -49,9 +49,7 @@ def test_the_suite_inside_openpais_own_client_passes_whole(team: ClusterTeam) ->
         )
         token = database.run_here(issue, user.id, Kind.SIGN_IN, now_millis()).value
 
-    outcome = run_suite(
-        f"http://127.0.0.1:{team.server.port}", "pai_admin", PASSWORD, token
-    )
+    outcome = run_suite(f"http://127.0.0.1:{team.server.port}", "pai_admin", PASSWORD, token)
 
     assert outcome.failed == {}, team.server.log
     assert (len(outcome.passed), len(outcome.pending)) == (CASES, 0)
