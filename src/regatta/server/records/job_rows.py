@@ -155,6 +155,17 @@ def owners_of(connection: Connection, engine: str, uids: Iterable[str]) -> dict[
     return found
 
 
+def uids_of(connection: Connection, engine: str, owners: Iterable[str]) -> list[str]:
+    """The engine's, of all that these owners have there."""
+    asked, found = sorted(owners), []
+    for start in range(0, len(asked), AT_ONCE):
+        theirs = jobs.c.username.in_(asked[start : start + AT_ONCE])
+        here = (jobs.c.engine_uid.is_not(None), jobs.c.gone_at.is_(None))
+        query = select(jobs.c.engine_uid).where(jobs.c.engine == engine, theirs, *here)
+        found += list(connection.scalars(query.where(jobs.c.deleted_at.is_(None))))
+    return found
+
+
 def _one(connection: Connection, *which: ColumnElement[bool]) -> JobRow | None:
     query = select(*SHOWN).where(jobs.c.deleted_at.is_(None), *which)
     found = connection.execute(query.order_by(jobs.c.submitted_at.desc())).first()

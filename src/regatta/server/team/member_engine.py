@@ -39,7 +39,7 @@ from regatta.engines.inventory import (
     Traits,
 )
 from regatta.server.accounts.caller import Caller
-from regatta.server.records.job_rows import JobRow, job_at, job_by_engine_uid, owners_of
+from regatta.server.records.job_rows import JobRow, job_at, job_by_engine_uid, owners_of, uids_of
 from regatta.server.team.account_namespaces import account_namespace
 from regatta.server.team.desk import Desk
 
@@ -116,9 +116,15 @@ class MemberEngine:
 
     async def delete(self, namespace: str, name: str) -> None:
         row = await self._require_changeable(namespace, name)
-        await self._engine.delete(namespace, name)
-        if row is not None:
-            await self._desk.forget(row)
+        if row is None:
+            await self._engine.delete(namespace, name)
+            return
+        async with self._desk.turns.of((row.username, row.name)):
+            # Another may have taken the name meanwhile, and then it is that one.
+            row = await self._require_changeable(namespace, name)
+            await self._engine.delete(namespace, name)
+            if row is not None:
+                await self._desk.forget(row)
 
     async def delete_many(
         self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
@@ -128,7 +134,14 @@ class MemberEngine:
                 f"you may delete all jobs of your own namespace, {self.namespace}, and not of "
                 f"{namespace}; leave the namespace out"
             )
-        return await self._engine.delete_many(namespace, live=live, ended_before=ended_before)
+        before = {run.uid for run in await self._engine.history(namespace)}
+        removal = await self._engine.delete_many(namespace, live=live, ended_before=ended_before)
+        left = {run.uid for run in await self._engine.history(namespace)}
+        for uid in (before - left) | set(removal.ending.values()):
+            row = await self._desk.database.read(job_by_engine_uid, uid)
+            if row is not None:
+                await self._desk.forget(row)
+        return removal
 
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         await self._require_changeable(namespace, name)
@@ -194,6 +207,7 @@ class MemberEngine:
     ) -> AsyncGenerator[WatchUpdate, None]:
         seen = await self._desk.owners_seen(self._caller)
         told = _Told(self._desk, seen)
+        await told.learn()
         async with aclosing(self._engine.watch(self._where(namespace, seen), name)) as updates:
             async for update in updates:
                 if isinstance(update, Job):
@@ -269,6 +283,12 @@ class _Told:
         self._uids: dict[str, bool] = {}
         self._places: dict[tuple[str, str], bool] = {}
         self._shown: set[tuple[str, str]] = set()
+
+    async def learn(self) -> None:
+        """What there is: a watch begins with all of it."""
+        if self._seen is not None:
+            uids = await self._desk.database.read(uids_of, self._desk.engine_name, self._seen)
+            self._uids = dict.fromkeys(uids, True)
 
     async def may_see(self, job: Job) -> bool:
         if self._seen is None:
