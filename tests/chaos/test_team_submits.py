@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select
 
-from regatta.server.records.job_tables import jobs
+from regatta.server.records.job_tables import gaps, jobs
 from tests.chaos.team_servers import (
     PATIENCE,
     Answer,
@@ -40,7 +40,7 @@ class Client(threading.Thread):
 
     def __init__(self, number: int, member: Member, enough: threading.Event, seed: int) -> None:
         super().__init__(daemon=True)
-        self._number, self._member, self._enough = number, member, enough
+        self._number, self.member, self._enough = number, member, enough
         self._dice = Random(seed + number)
         #: By key: the job that was acknowledged, and what was sent.
         self.acknowledged: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Client(threading.Thread):
         self.sent[key] = job_text(name, suspend=suspend)
         while True:
             try:
-                answer = self._member.submit(self.sent[key], key)
+                answer = self.member.submit(self.sent[key], key)
             except UNANSWERED:
                 self.refusals["unanswered"] += 1
                 time.sleep(self._dice.uniform(0.02, 0.1))
@@ -176,6 +176,11 @@ def test_nothing_is_lost_when_postgresql_is_restarted_under_the_server(
         assert not crowd.unexpected, (crowd.unexpected[:3], server.log[-3000:])
         assert not crowd.refusals["unanswered"], "the server went with its database"
         _assert_each_exists_once(server, admin, crowd)
+        with records(server.url) as database:
+            eventually(
+                lambda: any("does not answer" in why for why in database.read_here(_blind)),
+                "the records saying where they were blind",
+            )
         record_property("submits while PostgreSQL was restarted", len(crowd.acknowledged))
     finally:
         if server is not None:
@@ -208,7 +213,7 @@ def _assert_keys_are_remembered(crowd: Crowd) -> None:
     """Sent once more, each is the job that it was."""
     for client in crowd.clients[:10]:
         for key, uid in list(client.acknowledged.items())[-2:]:
-            again = client._member.submit(client.sent[key], key)
+            again = client.member.submit(client.sent[key], key)
             assert (again.status, again.body["job"]["metadata"]["uid"]) == (201, uid)
 
 
@@ -216,6 +221,10 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
     assert answer.status == 200, answer
     found: list[dict[str, Any]] = answer.body["items"]
     return found
+
+
+def _blind(connection: Connection) -> list[str]:
+    return list(connection.scalars(select(gaps.c.why)))
 
 
 def _rows(connection: Connection) -> list[Any]:
