@@ -122,9 +122,7 @@ class TeamProcess:
     def log(self) -> str:
         return self._log.read_text() if self._log.exists() else ""
 
-    def account(
-        self, name: str, *, admin: bool = False, kind: Kind = Kind.APPLICATION
-    ) -> Member:
+    def account(self, name: str, *, admin: bool = False, kind: Kind = Kind.APPLICATION) -> Member:
         """Made as the command on its machine would."""
         database = Database(self.url)
         try:

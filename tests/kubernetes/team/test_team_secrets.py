@@ -1,5 +1,5 @@
-"""A member's secret on a real node: in the Secret of its job while that runs, in the process, and in
-nothing that a team's server keeps, prints or answers; after the run in nothing at all."""
+"""A secret of a member's on a real node: in the Secret of its job while that runs, in the process,
+and in nothing that a team's server keeps, prints or answers; after the run in nothing at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from regatta.server.accounts.tokens import Kind
 from tests.doors import eventually
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.team.cluster_team import ClusterMember, ClusterTeam, a_cluster_team
-from tests.server.records.postgresql import PostgreSQL
 from tests.server.team.planted import (
     ROLE,
     SUM,
@@ -31,11 +30,8 @@ KINDS = ("pods", "configmaps", "services", "events", "serviceaccounts")
 
 
 @pytest.fixture
-def team(
-    ready_cluster: Access, request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[ClusterTeam]:
-    postgresql: PostgreSQL = request.getfixturevalue("postgresql")
-    with a_cluster_team(ready_cluster, tmp_path, postgresql.new_database()) as serving:
+def team(ready_cluster: Access, tmp_path: Path) -> Iterator[ClusterTeam]:
+    with a_cluster_team(ready_cluster, tmp_path) as serving:
         yield serving
 
 

@@ -19,13 +19,17 @@ from tests.openpai_configs import version_two
 
 #: Nothing else in the world is called this, however it is written down.
 PLANTED = "planted-4f1c9e77d2"
-FORMS = (PLANTED, base64.b64encode(PLANTED.encode()).decode().rstrip("="))
 #: What a process that has it prints.
 SUM = hashlib.md5(PLANTED.encode()).hexdigest()
 ROLE = "worker_0"
 
 #: A GET of a server: its status, and the body as text.
 Ask = Callable[[str], tuple[int, str]]
+
+
+def forms(word: str) -> tuple[str, ...]:
+    """As it may be written down, where it begins something."""
+    return word, base64.b64encode(word.encode()).decode().rstrip("=")
 
 
 def planted_config(name: str, until: str, image: str = "none") -> str:
@@ -35,15 +39,15 @@ def planted_config(name: str, until: str, image: str = "none") -> str:
     return version_two(name, [shows, waits], image=image, secrets={"token": PLANTED})
 
 
-def holds(text: str) -> bool:
-    return any(form in text for form in FORMS)
+def holds(text: str, word: str = PLANTED) -> bool:
+    return any(form in text for form in forms(word))
 
 
-def files_with_it(*folders: Path) -> list[Path]:
+def files_with_it(folder: Path, word: str = PLANTED) -> list[Path]:
     """As `grep` finds them, in files of any kind."""
-    words = [word for form in FORMS for word in ("-e", form)]
+    words = [each for form in forms(word) for each in ("-e", form)]
     found = subprocess.run(
-        ["grep", "--recursive", "--files-with-matches", "--text", *words, *map(str, folders)],
+        ["grep", "--recursive", "--files-with-matches", "--text", *words, str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -52,7 +56,7 @@ def files_with_it(*folders: Path) -> list[Path]:
     return [Path(line) for line in found.stdout.splitlines()]
 
 
-def rows_with_it(url: str) -> list[str]:
+def rows_with_it(url: str, word: str = PLANTED) -> list[str]:
     """Of every table of a database."""
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     found = []
@@ -61,7 +65,7 @@ def rows_with_it(url: str) -> list[str]:
         assert "jobs" in tables
         for table in tables:
             rows = connection.execute(text(f'SELECT * FROM "{table}"'))
-            found += [f"{table}: {row}" for row in rows if holds(str(row))]
+            found += [f"{table}: {row}" for row in rows if holds(str(row), word)]
     engine.dispose()
     return found
 

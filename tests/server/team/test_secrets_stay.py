@@ -1,5 +1,5 @@
-"""A secret that a member sends is in the process that it is for, and in the one file from which that
-process has it: in nothing else that a team's server keeps, prints or answers."""
+"""A secret that a member sends is in the process that it is for, and in the one file from which it
+has it: in nothing else that a team's server keeps, prints or answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from regatta.server.accounts.tokens import Kind
 from regatta.server.records.job_rows import JobRow, job_of
-from tests.chaos.team_servers import SETTINGS, Member, TeamServer, records
+from tests.chaos.team_servers import SETTINGS, Answer, Member, TeamServer, records
 from tests.doors import eventually
 from tests.server.records.postgresql import PostgreSQL
 from tests.server.team.planted import (
@@ -26,7 +26,7 @@ from tests.server.team.planted import (
     rows_with_it,
 )
 
-CONFIG = {"Content-Type": "text/yaml"}
+LOUD = "planted-aloud-81b2"
 
 
 class Serving(NamedTuple):
@@ -34,6 +34,11 @@ class Serving(NamedTuple):
     folder: Path
     ann: Member
     boss: Member
+
+    def send(self, config: str) -> Answer:
+        return self.ann.ask(
+            "POST", "/rest-server/api/v2/jobs", config, {"Content-Type": "text/yaml"}
+        )
 
     def row(self, name: str) -> JobRow:
         with records(self.server.url) as database:
@@ -53,17 +58,20 @@ class Serving(NamedTuple):
         return said.status, said.body if isinstance(said.body, str) else json.dumps(said.body)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def serving(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serving]:
-    url = f"sqlite:///{tmp_path}/home/team.db"
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def serving(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("secrets")
+    url = f"sqlite:///{folder}/home/team.db"
     if request.param == "postgresql":
         postgresql: PostgreSQL = request.getfixturevalue("postgresql")
         url = postgresql.new_database()
-    settings = f"{SETTINGS}  isolation: {{kind: none, work: {tmp_path}/work}}\n"
-    server = TeamServer(tmp_path, url, settings=settings).start()
+    settings = f"{SETTINGS}  isolation: {{kind: none, work: {folder}/work}}\n"
+    server = TeamServer(folder, url, settings=settings).start()
     boss = server.account("boss", admin=True, kind=Kind.SIGN_IN)
     try:
-        yield Serving(server, tmp_path, server.account("ann"), boss)
+        yield Serving(server, folder, server.account("ann"), boss)
     finally:
         server.stop()
 
@@ -72,56 +80,53 @@ def serving(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serving]
 def test_it_is_in_one_file_of_its_run_and_nowhere_after(
     serving: Serving, tmp_path: Path, end: str
 ) -> None:
-    go = tmp_path / "go"
-    config = planted_config("job", str(go))
-    sent = serving.ann.ask("POST", "/rest-server/api/v2/jobs", config, CONFIG)
+    name, go = f"job-{end.lower()}", tmp_path / "go"
+    config = planted_config(name, str(go))
+    sent = serving.send(config)
     assert sent.status == 202, sent
     # Again, and one that is refused: what is said of them must not repeat it.
-    said = [serving.ann.ask("POST", "/rest-server/api/v2/jobs", config, CONFIG)]
-    wrong = config.replace("memoryMB: 128", "memoryMB: much")
-    said += [serving.ann.ask("POST", "/rest-server/api/v2/jobs", wrong, CONFIG)]
-    dry = {"text": config.replace("name: job", "name: dry")}
+    said = [serving.send(config), serving.send(config.replace("memoryMB: 128", "memoryMB: much"))]
+    dry = {"text": config.replace(f"name: {name}", "name: dry")}
     said += [serving.ann.ask("POST", "/regatta/v1/jobs?dryRun=true", dry)]
     assert [one.status for one in said] == [409, 400, 200]
     assert not holds(str(said))
 
-    row = serving.reaches("job", "RUNNING")
-    eventually(lambda: SUM in str(serving.said("job")), "the process to say that it has it")
-    (place,) = files_with_it(tmp_path)
+    row = serving.reaches(name, "RUNNING")
+    eventually(lambda: SUM in str(serving.said(name)), "the process to say that it has it")
+    (place,) = files_with_it(serving.folder)
     assert (place.name, place.parent.name) == ("secrets.json", row.engine_uid)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    _is_nowhere_else(serving)
+    is_nowhere_else(serving, name)
 
     if end == "STOPPED":
-        stop = "/rest-server/api/v2/jobs/ann~job/executionType"
+        stop = f"/rest-server/api/v2/jobs/ann~{name}/executionType"
         assert serving.ann.ask("PUT", stop, {"value": "STOP"}).status == 202
     else:
         go.touch()
-    serving.reaches("job", end)
+    serving.reaches(name, end)
     eventually(lambda: not place.exists(), "its file to go")
-    assert files_with_it(tmp_path) == []
-    _is_nowhere_else(serving)
+    assert files_with_it(serving.folder) == []
+    is_nowhere_else(serving, name)
 
 
-def _is_nowhere_else(serving: Serving) -> None:
-    told = serving.said("job")
-    about = [path for path, text in told.items() if "job" in text]
-    assert len(about) > 15, told.keys()
+def is_nowhere_else(serving: Serving, name: str) -> None:
+    told = serving.said(name)
+    assert len([path for path, text in told.items() if name in text]) > 15, told.keys()
     assert "/regatta/v1/audit" in told
     assert [path for path, text in told.items() if holds(text)] == []
     assert rows_with_it(serving.server.url) == []
     assert not holds(serving.server.log)
 
 
-def test_what_looks_for_it_finds_it(serving: Serving, tmp_path: Path) -> None:
+def test_what_looks_for_it_finds_it(serving: Serving) -> None:
     """In a job that says it aloud: its log, its record, its answers."""
-    config = planted_config("job", "/").replace("<% $secrets.token %>", PLANTED)
+    config = planted_config("loud", "/").replace("<% $secrets.token %>", LOUD)
     config = config.replace("| md5sum", "").replace(f"token: {PLANTED}", "token: none")
-    assert serving.ann.ask("POST", "/rest-server/api/v2/jobs", config, CONFIG).status == 202
-    serving.reaches("job", "SUCCEEDED")
-    told = serving.said("job")
-    found = [path for path, text in told.items() if holds(text)]
+    assert serving.send(config).status == 202
+    serving.reaches("loud", "SUCCEEDED")
+    told = serving.said("loud")
+    found = [path for path, text in told.items() if holds(text, LOUD)]
     assert any("/config" in path for path in found)
     assert any(path.startswith("http") for path in found)  # what it printed
-    assert rows_with_it(serving.server.url)
-    assert files_with_it(tmp_path)
+    assert rows_with_it(serving.server.url, LOUD)
+    assert files_with_it(serving.folder, LOUD)
