@@ -26,7 +26,7 @@ PATIENCE = 60.0
 #: Nobody is to be refused for asking often.
 SETTINGS = """
 team:
-  rates: {{requests: "off", lists: "off", submits: "off"}}
+  rates: {{requests: "off", lists: "off", submits: "off", signInAddress: "off", signInName: "off"}}
   isolation: {{work: {work}}}
 """
 JOB = """

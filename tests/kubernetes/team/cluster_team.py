@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from regatta.server.accounts.tokens import Kind
 from regatta.server.team.account_namespaces import account_namespace
-from tests.chaos.team_servers import SETTINGS, Answer, Member, TeamServer
+from tests.chaos.team_servers import Answer, Member, TeamProcess
 from tests.doors import eventually
 from tests.kubernetes.controlplane.access import Access
 
@@ -106,7 +106,7 @@ class ClusterMember:
 
 
 class ClusterTeam:
-    def __init__(self, cluster: Access, server: TeamServer) -> None:
+    def __init__(self, cluster: Access, server: TeamProcess) -> None:
         self.cluster, self.server = cluster, server
         self._namespaces: list[str] = []
 
@@ -128,12 +128,12 @@ class ClusterTeam:
 
 @contextmanager
 def a_cluster_team(
-    cluster: Access, folder: Path, url: str = "", settings: str = SETTINGS
+    cluster: Access, folder: Path, url: str = "", settings: str = ""
 ) -> Iterator[ClusterTeam]:
-    """`url`: of its database; else SQLite among its state."""
+    """`url`: of its database; else SQLite among its state. `settings`: more lines under `team`."""
     words = ("--engine", "kubernetes", "--kubeconfig", str(cluster.admin_kubeconfig))
     database = url or f"sqlite:///{folder}/home/records.db"
-    team = ClusterTeam(cluster, TeamServer(folder, database, *words, settings=settings).start())
+    team = ClusterTeam(cluster, TeamProcess(folder, database, *words, settings=settings).start())
     try:
         yield team
     finally:

@@ -21,11 +21,7 @@ from tests.server.openpai.js_sdk import run_suite
 from tests.server.records.postgresql import PostgreSQL
 
 #: Its sign-in cases tell an unknown user from a wrong password.
-AS_OPENPAI = """
-team:
-  signIn: openpai
-  rates: {requests: "off", lists: "off", submits: "off", signInAddress: "off", signInName: "off"}
-"""
+AS_OPENPAI = "  signIn: openpai\n"
 CASES = 72
 ADMIN = "pai_admin"
 PASSWORD = "correct horse"

@@ -13,7 +13,7 @@ import pytest
 
 from regatta.server.accounts.tokens import Kind
 from regatta.server.records.job_rows import JobRow, job_of
-from tests.chaos.team_servers import SETTINGS, Answer, Member, TeamServer, records
+from tests.chaos.team_servers import Answer, Member, TeamProcess, records
 from tests.doors import eventually
 from tests.server.records.postgresql import PostgreSQL
 from tests.server.team.planted import (
@@ -30,7 +30,7 @@ LOUD = "planted-aloud-81b2"
 
 
 class Serving(NamedTuple):
-    server: TeamServer
+    server: TeamProcess
     folder: Path
     ann: Member
     boss: Member
@@ -67,8 +67,7 @@ def serving(
     if request.param == "postgresql":
         postgresql: PostgreSQL = request.getfixturevalue("postgresql")
         url = postgresql.new_database()
-    settings = f"{SETTINGS}  isolation: {{kind: none, work: {folder}/work}}\n"
-    server = TeamServer(folder, url, settings=settings).start()
+    server = TeamProcess(folder, url).start()
     boss = server.account("boss", admin=True, kind=Kind.SIGN_IN)
     try:
         yield Serving(server, folder, server.account("ann"), boss)
