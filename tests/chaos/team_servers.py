@@ -26,7 +26,7 @@ PATIENCE = 60.0
 #: Nobody is to be refused for asking often.
 SETTINGS = """
 team:
-  rates: {{requests: "off", lists: "off", submits: "off"}}
+  rates: {{requests: "off", lists: "off", submits: "off", signInAddress: "off", signInName: "off"}}
   isolation: {{work: {work}}}
 """
 JOB = """
@@ -122,14 +122,14 @@ class TeamProcess:
     def log(self) -> str:
         return self._log.read_text() if self._log.exists() else ""
 
-    def account(self, name: str, *, admin: bool = False) -> Member:
+    def account(self, name: str, *, admin: bool = False, kind: Kind = Kind.APPLICATION) -> Member:
         """Made as the command on its machine would."""
         database = Database(self.url)
         try:
             user = database.run_here(
                 add_user, Hashes(), name, "correct-horse-1", now_millis(), admin=admin
             )
-            issued = database.run_here(issue, user.id, Kind.APPLICATION, now_millis())
+            issued = database.run_here(issue, user.id, kind, now_millis())
         finally:
             database.close()
         return Member(self.port, issued.value)

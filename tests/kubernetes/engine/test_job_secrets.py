@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from regatta.api.errors import ClusterRefused, ClusterUnreachable, JobIsLive
 from regatta.api.job import Job
 from regatta.engines.base import Submission
 from regatta.engines.blocking import Blocking
+from regatta.engines.kubernetes.access.config import load_access
+from regatta.engines.kubernetes.engine.engine import KubernetesEngine
 from tests.doors import eventually
 from tests.kubernetes.controlplane.api import Refused
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -127,6 +130,84 @@ def test_a_submit_that_was_cut_off_is_whole_when_it_is_sent_again(
 
     assert all(is_owned(secret, job) for secret in secrets(jobs).values())
     assert len(secrets(jobs)) == 2
+
+
+@pytest.mark.parametrize("handed_over", [True, False])
+def test_they_go_when_the_job_is_over_and_the_job_stays(
+    engine: Blocking, jobs: Jobs, name: str, handed_over: bool
+) -> None:
+    """Also those that a submit made and did not come to hand over."""
+    job = engine.submit(submission(name, key="k")).job
+    if not handed_over:
+        nobody = {"metadata": {"ownerReferences": None}}
+        for secret in secrets(jobs):
+            jobs.api.patch(f"/api/v1/namespaces/{jobs.namespace}/secrets/{secret}", nobody)
+    ended = over(engine, jobs, name)
+    assert len(secrets(jobs)) == 2
+
+    drop(jobs, lambda cluster: cluster.drop_secrets(ended))
+
+    assert secrets(jobs) == {}
+    drop(jobs, lambda cluster: cluster.drop_secrets(ended))  # once is enough
+    # The same submission, sent again, is that job and nothing else.
+    assert engine.submit(submission(name, key="k")).job.uid == job.uid
+    assert secrets(jobs) == {}
+
+
+def test_those_of_another_job_or_of_somebody_else_stay(
+    engine: Blocking, jobs: Jobs, name: str
+) -> None:
+    first = engine.submit(submission(name)).job
+    engine.submit(submission(name, value="second", replace=True))
+    drop(jobs, lambda cluster: cluster.drop_secrets(first))
+    drop(jobs, lambda cluster: cluster.drop_secrets_of_submit(jobs.namespace, name, "k"))
+    assert len(secrets(jobs)) == 2
+
+    path = f"/api/v1/namespaces/{jobs.namespace}/secrets"
+    theirs = {"metadata": {"name": "job-secrets"}, "stringData": {"theirs": "kept"}}
+    jobs.api.create(path, theirs)
+    drop(jobs, lambda cluster: cluster.drop_secrets_of_submit(jobs.namespace, "job", "k"))
+    assert "job-secrets" in secrets(jobs)
+
+
+def test_those_of_a_submit_that_made_no_job_go_by_its_key(
+    plane: ControlPlane, jobs: Jobs, name: str, tmp_path: Path
+) -> None:
+    with (
+        FaultProxy(plane.admin_kubeconfig, tmp_path / "proxy") as proxy,
+        opened(proxy.kubeconfig, jobs.namespace) as engine,
+    ):
+        proxy.add(Rule(Drop(), "POST", r"/paddlejobs\?", times=None))
+        with pytest.raises(ClusterUnreachable):
+            engine.submit(submission(name, key="k"))
+    assert len(secrets(jobs)) == 2
+    drop(jobs, lambda cluster: cluster.drop_secrets_of_submit(jobs.namespace, name, "other"))
+    assert len(secrets(jobs)) == 2
+
+    drop(jobs, lambda cluster: cluster.drop_secrets_of_submit(jobs.namespace, name, "k"))
+
+    assert secrets(jobs) == {}
+
+
+def over(engine: Blocking, jobs: Jobs, name: str) -> Job:
+    jobs.wait_for_phase(name, "Running")
+    for pod in jobs.pods(name):
+        jobs.ends(pod)
+    jobs.wait_for_phase(name, "Completed")
+    return engine.get(jobs.namespace, name)
+
+
+def drop(jobs: Jobs, wish: Callable[[KubernetesEngine], Awaitable[None]]) -> None:
+    """By an engine as a team's server has it."""
+
+    async def whole() -> None:
+        engine = KubernetesEngine(load_access(jobs.plane.admin_kubeconfig), wide=True)
+        try:
+            await wish(engine)
+        finally:
+            await engine.close()
+
+    asyncio.run(whole())
 
 
 def test_a_preview_shows_that_they_are_there_and_not_what_they_are(

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from regatta.server.accounts.tokens import Kind
 from regatta.server.team.account_namespaces import account_namespace
-from tests.chaos.team_servers import SETTINGS, Answer, Member, TeamServer
+from tests.chaos.team_servers import Answer, Member, TeamProcess
 from tests.doors import eventually
 from tests.kubernetes.controlplane.access import Access
 
@@ -53,6 +54,13 @@ class ClusterMember:
     def engine_name(self, job: str) -> str:
         """As the cluster calls it."""
         return str(self.get(f"/v2/jobs/{self.name}~{job}")["debugId"]).partition("/")[2]
+
+    def pod_of(self, job: str) -> str:
+        """The one that it has."""
+        path, start = f"/api/v1/namespaces/{self.namespace}/pods", f"{self.engine_name(job)}-"
+        names = [pod["metadata"]["name"] for pod in self.cluster.api.items(path)]
+        (found,) = [name for name in names if name.startswith(start)]
+        return str(found)
 
     def listed(self) -> dict[str, str]:
         """States by name."""
@@ -98,14 +106,15 @@ class ClusterMember:
 
 
 class ClusterTeam:
-    def __init__(self, cluster: Access, server: TeamServer) -> None:
+    def __init__(self, cluster: Access, server: TeamProcess) -> None:
         self.cluster, self.server = cluster, server
         self._namespaces: list[str] = []
 
-    def member(self, *, admin: bool = False) -> ClusterMember:
+    def member(self, *, admin: bool = False, kind: Kind = Kind.APPLICATION) -> ClusterMember:
         """Of a name of its own: namespaces outlive a server."""
         name = f"ann{os.getpid()}x{next(_numbers)}"
-        found = ClusterMember(self.cluster, name, self.server.account(name, admin=admin))
+        wire = self.server.account(name, admin=admin, kind=kind)
+        found = ClusterMember(self.cluster, name, wire)
         self._namespaces.append(found.namespace)
         return found
 
@@ -119,12 +128,12 @@ class ClusterTeam:
 
 @contextmanager
 def a_cluster_team(
-    cluster: Access, folder: Path, url: str = "", settings: str = SETTINGS
+    cluster: Access, folder: Path, url: str = "", settings: str = ""
 ) -> Iterator[ClusterTeam]:
-    """`url`: of its database; else SQLite among its state."""
+    """`url`: of its database; else SQLite among its state. `settings`: more lines under `team`."""
     words = ("--engine", "kubernetes", "--kubeconfig", str(cluster.admin_kubeconfig))
     database = url or f"sqlite:///{folder}/home/records.db"
-    team = ClusterTeam(cluster, TeamServer(folder, database, *words, settings=settings).start())
+    team = ClusterTeam(cluster, TeamProcess(folder, database, *words, settings=settings).start())
     try:
         yield team
     finally:

@@ -1,4 +1,4 @@
-"""A cluster that a team's server stands in front of: nodes with GPUs, and the operator."""
+"""Clusters that a team's server stands in front of, simulated and real, with the operator."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.kubernetes.controlplane.access import Access
+from tests.kubernetes.controlplane.images import base_image
+from tests.kubernetes.controlplane.node import import_image
 from tests.kubernetes.controlplane.plane import ControlPlane, wait_for_controllers
 from tests.kubernetes.operator.conftest import install_crd
 from tests.kubernetes.operator.running import RunningOperator
@@ -28,3 +31,17 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 def operator(plane: ControlPlane) -> Iterator[RunningOperator]:
     with RunningOperator(plane.admin_kubeconfig) as running:
         yield running
+
+
+@pytest.fixture
+def ready_cluster(real_cluster: Access, real_turn: None) -> Iterator[Access]:
+    """The real one to oneself, with the operator at work in all its namespaces."""
+    install_crd(real_cluster)
+    with RunningOperator(real_cluster.admin_kubeconfig):
+        yield real_cluster
+
+
+@pytest.fixture
+def node_image(ready_cluster: Access) -> str:
+    """On the real node: Debian with Python."""
+    return import_image(base_image())

@@ -10,10 +10,6 @@ import pytest
 
 from tests.doors import eventually
 from tests.kubernetes.controlplane.access import Access
-from tests.kubernetes.controlplane.images import base_image
-from tests.kubernetes.controlplane.node import import_image
-from tests.kubernetes.operator.conftest import install_crd
-from tests.kubernetes.operator.running import RunningOperator
 from tests.kubernetes.team.cluster_team import ClusterMember, ClusterTeam, a_cluster_team
 from tests.openpai_configs import ODD, ODD_SAYS, a_task_role, hello, two_roles, version_one
 
@@ -25,17 +21,8 @@ WAITS = "echo started; until [ -e /tmp/go ]; do sleep 0.1; done\n"
 
 
 @pytest.fixture
-def image(real_cluster: Access, real_turn: None) -> str:
-    return import_image(base_image())
-
-
-@pytest.fixture
-def team(real_cluster: Access, image: str, tmp_path: Path) -> Iterator[ClusterTeam]:
-    install_crd(real_cluster)
-    with (
-        RunningOperator(real_cluster.admin_kubeconfig),
-        a_cluster_team(real_cluster, tmp_path) as serving,
-    ):
+def team(ready_cluster: Access, tmp_path: Path) -> Iterator[ClusterTeam]:
+    with a_cluster_team(ready_cluster, tmp_path) as serving:
         yield serving
 
 
@@ -47,15 +34,15 @@ def all_processors(member: ClusterMember, name: str, image: str) -> str:
 
 
 def test_hello_waits_runs_is_read_along_succeeds_and_outlives_its_job(
-    team: ClusterTeam, image: str
+    team: ClusterTeam, node_image: str
 ) -> None:
     ann = team.member()
-    assert ann.submit(all_processors(ann, "Full", image)).status == 201
+    assert ann.submit(all_processors(ann, "Full", node_image)).status == 201
     assert ann.status("Full")["state"] in ("WAITING", "RUNNING")
     assert list(ann.listed()) == ["Full"]
     ann.reaches("Full", "RUNNING")
 
-    sent = ann.submit(hello("Hello_World", WAITS + ODD, image=image))
+    sent = ann.submit(hello("Hello_World", WAITS + ODD, image=node_image))
     assert sent.status == 201, sent
     assert ann.status("Hello_World")["state"] == "WAITING"
     assert set(ann.listed()) == {"Full", "Hello_World"}
@@ -71,7 +58,7 @@ def test_hello_waits_runs_is_read_along_succeeds_and_outlives_its_job(
     assert running["waitingReason"] is None
     eventually(lambda: "started" in ann.log("Hello_World", "default"), "its first line")
     assert ann.status("Hello_World")["state"] == "RUNNING"
-    ann.kubectl("exec", f"{ann.engine_name('Hello_World')}-default-0", "--", "touch", "/tmp/go")
+    ann.kubectl("exec", ann.pod_of("Hello_World"), "--", "touch", "/tmp/go")
     ann.reaches("Hello_World", "SUCCEEDED")
     said = ann.log("Hello_World", "default").splitlines()
     names = {"user": ann.name, "job": "Hello_World"}
@@ -87,10 +74,10 @@ def test_hello_waits_runs_is_read_along_succeeds_and_outlives_its_job(
     assert task["containerNodeName"]
 
 
-def test_two_roles_find_each_other(team: ClusterTeam, image: str) -> None:
+def test_two_roles_find_each_other(team: ClusterTeam, node_image: str) -> None:
     ann = team.member()
     # OpenPAI's least is a processor for each, and the node may have no more than two.
-    sent = ann.submit(two_roles("Two_Roles", tasks=1, image=image))
+    sent = ann.submit(two_roles("Two_Roles", tasks=1, image=node_image))
     assert sent.status == 201, sent
 
     ann.reaches("Two_Roles", "SUCCEEDED")

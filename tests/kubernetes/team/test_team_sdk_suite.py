@@ -11,6 +11,7 @@ from regatta.server.accounts.administration import add_user
 from regatta.server.accounts.passwords import Hashes
 from regatta.server.accounts.tokens import Kind, issue
 from regatta.server.records.moments import now_millis
+from regatta.server.team.account_namespaces import account_namespace
 from tests.chaos.team_servers import records
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.operator.running import RunningOperator
@@ -20,12 +21,9 @@ from tests.server.openpai.js_sdk import run_suite
 from tests.server.records.postgresql import PostgreSQL
 
 #: Its sign-in cases tell an unknown user from a wrong password.
-AS_OPENPAI = """
-team:
-  signIn: openpai
-  rates: {requests: "off", lists: "off", submits: "off", signInAddress: "off", signInName: "off"}
-"""
+AS_OPENPAI = "  signIn: openpai\n"
 CASES = 72
+ADMIN = "pai_admin"
 PASSWORD = "correct horse"
 
 
@@ -39,17 +37,15 @@ def team(
         url = postgresql.new_database()
     with a_cluster_team(plane, tmp_path, url, AS_OPENPAI) as serving:
         yield serving
-    plane.kubectl("delete", "namespace", "user-pai-admin", "--ignore-not-found")
+    plane.kubectl("delete", "namespace", account_namespace(ADMIN), "--ignore-not-found")
 
 
 def test_the_suite_inside_openpais_own_client_passes_whole(team: ClusterTeam) -> None:
     with records(team.server.url) as database:
-        user = database.run_here(
-            add_user, Hashes(CHEAP), "pai_admin", PASSWORD, now_millis(), admin=True
-        )
+        user = database.run_here(add_user, Hashes(CHEAP), ADMIN, PASSWORD, now_millis(), admin=True)
         token = database.run_here(issue, user.id, Kind.SIGN_IN, now_millis()).value
 
-    outcome = run_suite(f"http://127.0.0.1:{team.server.port}", "pai_admin", PASSWORD, token)
+    outcome = run_suite(f"http://127.0.0.1:{team.server.port}", ADMIN, PASSWORD, token)
 
     assert outcome.failed == {}, team.server.log
     assert (len(outcome.passed), len(outcome.pending)) == (CASES, 0)

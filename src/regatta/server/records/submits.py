@@ -8,7 +8,6 @@ its next start and asks the engine what became of it.
 from __future__ import annotations
 
 import builtins
-from typing import Protocol, runtime_checkable
 
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
@@ -18,6 +17,7 @@ from regatta.api.errors import NameTaken
 from regatta.api.job import Job
 from regatta.engines.base import Engine
 from regatta.engines.inventory import RunView
+from regatta.server.records.engine_abilities import RemembersKeys, drop_secrets_of_submit
 from regatta.server.records.job_lists import searched
 from regatta.server.records.job_tables import documents, jobs, tags
 from regatta.server.records.moments import millis
@@ -149,13 +149,6 @@ def unfinished(connection: Connection, job_id: str | None = None) -> builtins.li
     return [Unfinished(**row._mapping) for row in found]
 
 
-@runtime_checkable
-class RemembersKeys(Protocol):
-    """An engine that can tell which job a submission made."""
-
-    async def arrived(self, key: str, namespace: str, name: str) -> Job | RunView | None: ...
-
-
 async def settle_unfinished(database: Database, engine: Engine) -> builtins.list[Unfinished]:
     """At a start, before anybody is served: what became of submits that were on their way. Returns
     those that are gone. Raises what the engine raises, and then the rest is still unfinished."""
@@ -167,6 +160,8 @@ async def settle(database: Database, engine: Engine, submit: Unfinished) -> bool
     """What became of one that nobody is about to finish: whether it made no job, and is gone."""
     found = await _made_by(database, engine, submit)
     if found is None:
+        where = (submit.namespace, submit.engine_name)
+        await drop_secrets_of_submit(engine, *where, submit.id)
         return await database.run(abandon_submit, submit.id)
     await database.run(finish_submit, submit.id, found)
     return False

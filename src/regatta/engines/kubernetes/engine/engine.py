@@ -42,7 +42,7 @@ from regatta.engines.kubernetes.api.kube_errors import ApiError, ConfigError
 from regatta.engines.kubernetes.api.resources import EVENTS, PADDLE_JOBS
 from regatta.engines.kubernetes.cache.informer import InformerSettings
 from regatta.engines.kubernetes.cache.shared import SharedInformers
-from regatta.engines.kubernetes.engine import capacity, events, patches, watch
+from regatta.engines.kubernetes.engine import capacity, events, job_secrets, patches, watch
 from regatta.engines.kubernetes.engine.asking import asked, streamed
 from regatta.engines.kubernetes.engine.jobs import (
     find_document,
@@ -287,6 +287,16 @@ class KubernetesEngine:
         None where nobody watched, or too long ago."""
         job = None if self._departures is None else self._departures.job(uid)
         return None if job is None else (job, await self._pods(job))
+
+    @asked
+    async def drop_secrets(self, job: Job) -> None:
+        """Of one that is over."""
+        await job_secrets.drop_of_ended(self._client, job)
+
+    @asked
+    async def drop_secrets_of_submit(self, namespace: str, name: str, key: str) -> None:
+        """Of one that was cut off and made no job."""
+        await job_secrets.drop_of_submit(self._client, namespace, name, key)
 
     @asked
     async def events(

@@ -2,11 +2,13 @@
 
 Their order is what makes them safe: a job without its Secret would wait for it for ever, while a
 Secret without its job, which only a crash in between leaves, is taken away by the next submit of
-that name. Once the job owns them, the cluster removes them with it.
+that name, or by a team's server that comes across it. Once the job owns them, the cluster removes
+them with it; where somebody records jobs, they go when the job is over.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 from regatta.api.errors import ClusterRefused, NotPossible
 from regatta.api.job import Job
 from regatta.api.load import Loaded
+from regatta.api.openpai.paddlejob import registry_secret, secret_name
 from regatta.api.secrets import MASK, JobSecret
 from regatta.controller.labels import JOB, owned_by
 from regatta.engines.kubernetes.api.client import KubeClient, PatchKind
@@ -43,12 +46,16 @@ async def put_secrets(client: KubeClient, loaded: Loaded, made: list[str]) -> No
 
 
 async def hand_over(client: KubeClient, job: Job, loaded: Loaded) -> None:
-    """From now on they go with the job."""
+    """From now on they go with the job. Of one that is over they may have gone already."""
+    owner = {"metadata": {"ownerReferences": owned_by(job)}}
     for secret in loaded.secrets:
-        owner = {"metadata": {"ownerReferences": owned_by(job)}}
-        await client.patch(
-            SECRETS, secret.name, owner, namespace=job.namespace, kind=PatchKind.MERGE
-        )
+        try:
+            await client.patch(
+                SECRETS, secret.name, owner, namespace=job.namespace, kind=PatchKind.MERGE
+            )
+        except ApiError as gone:
+            if not (gone.not_found and job.finished):
+                raise
 
 
 async def take_back(client: KubeClient, loaded: Loaded, made: list[str]) -> None:
@@ -57,6 +64,26 @@ async def take_back(client: KubeClient, loaded: Loaded, made: list[str]) -> None
     for secret, uid in zip(loaded.secrets, made, strict=False):
         with suppress(KubeError):
             await client.delete(SECRETS, secret.name, namespace=loaded.job.namespace, uid=uid)
+
+
+async def drop_of_ended(client: KubeClient, job: Job) -> None:
+    """Those of a job that is over: no process of it will start again."""
+    key = job.metadata.annotations.get(SUBMISSION, "")
+
+    def is_its(found: dict[str, Any]) -> bool:
+        owners = [owner["uid"] for owner in found.get("ownerReferences") or ()]
+        return owners == [job.uid] or (not owners and _is_of_submit(found, key))
+
+    await _drop(client, job.namespace, sorted(set(_referred(job))), is_its)
+
+
+async def drop_of_submit(client: KubeClient, namespace: str, name: str, key: str) -> None:
+    """Those that a submit put there which was cut off before it made its job."""
+
+    def is_its(found: dict[str, Any]) -> bool:
+        return not found.get("ownerReferences") and _is_of_submit(found, key)
+
+    await _drop(client, namespace, [secret_name(name), registry_secret(name)], is_its)
 
 
 def shown(loaded: Loaded) -> list[dict[str, Any]]:
@@ -69,27 +96,69 @@ def shown(loaded: Loaded) -> list[dict[str, Any]]:
 async def _remove_former(client: KubeClient, loaded: Loaded, secret: JobSecret) -> None:
     """One of a job that is gone, or that a crash left without its job."""
     job, name = loaded.job, secret.name
-    try:
-        # A patch that changes nothing: a team's server may write Secrets, and not go and read them.
-        answer = await client.patch(
-            SECRETS, name, {}, namespace=job.namespace, kind=PatchKind.MERGE
-        )
-    except ApiError as gone:
-        if gone.not_found:
-            return
-        raise
-    found = answer.json()["metadata"]
-    if not _OURS.items() <= (found.get("labels") or {}).items():
+    found = await _look(client, job.namespace, name)
+    if found is None:
+        return
+    if not _is_ours(found):
         raise ClusterRefused(
             f"the job needs a Secret {name}, and namespace {job.namespace} has one of that name "
             "that is somebody else's; give the job another name, or remove that Secret"
         )
     await _refuse_what_is_needed(client, job, found, _key(loaded))
+    await _remove(client, job.namespace, found)
+
+
+async def _drop(
+    client: KubeClient,
+    namespace: str,
+    names: list[str],
+    is_its: Callable[[dict[str, Any]], bool],
+) -> None:
+    for name in names:
+        found = await _look(client, namespace, name)
+        if found is not None and _is_ours(found) and is_its(found):
+            await _remove(client, namespace, found)
+
+
+async def _look(client: KubeClient, namespace: str, name: str) -> dict[str, Any] | None:
+    """At its metadata, by a patch that changes nothing: a team's server may write Secrets, and not
+    go and read them."""
     try:
-        await client.delete(SECRETS, name, namespace=job.namespace, uid=found["uid"])
+        answer = await client.patch(SECRETS, name, {}, namespace=namespace, kind=PatchKind.MERGE)
+    except ApiError as gone:
+        if gone.not_found:
+            return None
+        raise
+    found: dict[str, Any] = answer.json()["metadata"]
+    return found
+
+
+async def _remove(client: KubeClient, namespace: str, found: dict[str, Any]) -> None:
+    try:
+        await client.delete(SECRETS, found["name"], namespace=namespace, uid=found["uid"])
     except ApiError as gone:
         if not (gone.not_found or gone.conflict):
             raise
+
+
+def _referred(job: Job) -> Iterator[str]:
+    """Those of its own that its templates name."""
+    own = (secret_name(job.name), registry_secret(job.name))
+    for role in job.spec.roles().values():
+        pod = role.template.get("spec") or {}
+        named = list(pod.get("imagePullSecrets") or ())
+        for container in pod.get("containers") or ():
+            sources = [one.get("valueFrom") or {} for one in container.get("env") or ()]
+            named += [source.get("secretKeyRef") or {} for source in sources]
+        yield from (one["name"] for one in named if one.get("name") in own)
+
+
+def _is_ours(found: dict[str, Any]) -> bool:
+    return _OURS.items() <= (found.get("labels") or {}).items()
+
+
+def _is_of_submit(found: dict[str, Any], key: str) -> bool:
+    return bool(key) and (found.get("annotations") or {}).get(SUBMISSION) == key
 
 
 async def _refuse_what_is_needed(

@@ -15,7 +15,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from typing import Protocol, runtime_checkable
 
 import msgspec
 from sqlalchemy import Connection
@@ -23,7 +22,8 @@ from sqlalchemy import Connection
 from regatta.api.errors import JobNotFound, RecordsAway, RegattaError
 from regatta.api.job import Job
 from regatta.engines.base import Engine, Gone, Lost, Synced
-from regatta.engines.inventory import EventView, PodView, RunView
+from regatta.engines.inventory import EventView, RunView
+from regatta.server.records.engine_abilities import RemembersWhatWent, drop_secrets
 from regatta.server.records.moments import now_millis
 from regatta.server.records.recording.backlog import Backlog, Blindness, Whereabouts
 from regatta.server.records.recording.event_writes import (
@@ -73,13 +73,6 @@ class _Batch(msgspec.Struct):
     #: Everything was seen until then.
     seen_at: int | None
     read_to: int
-
-
-@runtime_checkable
-class RemembersWhatWent(Protocol):
-    """An engine that keeps no history of jobs, and for a while what its watch last told of them."""
-
-    async def departed(self, *, uid: str) -> tuple[Job, list[PodView]] | None: ...
 
 
 class Recorder:
@@ -231,6 +224,8 @@ class Recorder:
         gaps = self._blind.take()
         try:
             seen, gone, runs = await self._ask(jobs)
+            # Before it is on record that nothing more is to be done for them.
+            await drop_secrets(self._engine, [one.job for one in seen if one.settled])
             batch = _Batch(
                 observations=seen,
                 farewells=gone,
