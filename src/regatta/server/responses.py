@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.api.job import Job, document
@@ -90,13 +90,19 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def methods_of(request: Request) -> list[str]:
-    """What may be asked of this path: Starlette tells those of one route, and it has several."""
-    asked = [{**request.scope, "method": method} for method in METHODS]
-    routes = request.app.router.routes
+    """What may be asked of this path: Starlette tells those of one route, and it has several. Where
+    a path is a route's own and also fits in another's braces, its own counts."""
+    asked = {method: {**request.scope, "method": method} for method in METHODS}
+    routes = [
+        route
+        for route in request.app.router.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+    ]
+    own = min((route.path for route in routes), key=lambda path: path.count("{"), default="")
     return [
-        scope["method"]
-        for scope in asked
-        if any(route.matches(scope)[0] is Match.FULL for route in routes)
+        method
+        for method, scope in asked.items()
+        if any(route.path == own and route.matches(scope)[0] is Match.FULL for route in routes)
     ]
 
 

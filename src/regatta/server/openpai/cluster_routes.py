@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -25,6 +25,7 @@ from regatta.server.openpai.cluster_shapes import (
 )
 from regatta.server.openpai.jobs.job_schemas import either, map_of
 from regatta.server.openpai.openpai_schemas import openpai_answers
+from regatta.server.openpai.refusals import OpenPaiRefusal
 from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.records.job_story import live_jobs
 from regatta.server.responses import answer
@@ -109,17 +110,20 @@ def _virtual_clusters(routes: APIRouter, team: Team, path: str) -> None:
         require_cluster(team, vc)
         return answer((await _all(team))[vc])
 
-    nothing = openpai_answers({})
+    nothing: dict[str, Any] = {
+        "status_code": 501,
+        "responses": openpai_answers({501: of(OpenPaiRefusal)}),
+    }
 
-    @routes.put(path + "/{vc}", responses=nothing)
+    @routes.put(path + "/{vc}", **nothing)
     async def make(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Making or changing a virtual cluster")
 
-    @routes.put(path + "/{vc}/status", responses=nothing)
+    @routes.put(path + "/{vc}/status", **nothing)
     async def close(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Stopping a virtual cluster")
 
-    @routes.delete(path + "/{vc}", responses=nothing)
+    @routes.delete(path + "/{vc}", **nothing)
     async def remove(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Removing a virtual cluster")
 

@@ -24,7 +24,11 @@ LARGEST_ID = 2**63 - 1
 #: Lines, and replicas.
 MOST = 10**9
 
-LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
+#: Where to go on from: of events a number, of logs whatever came with the last of them.
+LastEventId = Annotated[str, Header(alias="Last-Event-ID")]
+AfterEvent = Annotated[
+    str, Header(alias="Last-Event-ID", json_schema_extra={"pattern": "^[0-9]{0,18}$"})
+]
 
 
 def stream_routes(leaving: asyncio.Event) -> APIRouter:
@@ -46,10 +50,10 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
         uid: str = "",
         after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
         follow: bool = False,
-        last_event_id: LastEventId = None,
+        last_event_id: AfterEvent = "",
     ) -> Response:
         """A list, or with `follow` server-sent events named `event` whose ids resume."""
-        if last_event_id is not None:
+        if last_event_id:
             after = _event_id(last_event_id)
         if not follow:
             return items(await engine.events(namespace, job, after, uid))
@@ -70,11 +74,11 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
         grep: str | None = None,
         follow: bool = False,
         status: bool = False,
-        last_event_id: LastEventId = None,
+        last_event_id: LastEventId = "",
     ) -> Response:
         """Server-sent events: `lines` ([[replica, time, stream, text], ...]), `remark`, with
         `status` also `job` whenever it changed, and `end` when nothing more can come."""
-        after = decode_position(last_event_id or "")
+        after = decode_position(last_event_id)
         query = LogQuery(
             uid=uid,
             role=role,

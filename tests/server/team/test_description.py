@@ -1,0 +1,85 @@
+"""What `openapi.json` says is true of every route, whatever is sent: schemathesis looks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regatta.server.streams import sse
+from tests.doors import eventually
+from tests.server.accounts.people import PASSWORD
+from tests.server.team.authorisation.world import openpai_config
+from tests.server.team.schemathesis_hooks import PASSWORD as PASSWORD_VARIABLE
+from tests.server.team.schemathesis_hooks import URL, USER
+from tests.server.team.serving import TeamServer, a_team_server
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent.parent
+BOSS = "boss"
+#: How long a stream is, in seconds: what it says at once, and no more.
+MOMENT = 0.05
+
+_all_of_it = sse._events
+
+
+async def a_moment_of_it(*args: Any) -> AsyncGenerator[bytes, None]:
+    async with aclosing(_all_of_it(*args)) as events:
+        try:
+            async with asyncio.timeout(MOMENT):
+                async for event in events:
+                    yield event
+        except TimeoutError:
+            return
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TeamServer]:
+    """With streams that end, and something to ask for."""
+    monkeypatch.setattr(sse, "_events", a_moment_of_it)
+    monkeypatch.setattr(sse, "REFUSAL_SECONDS", MOMENT)
+    with a_team_server(tmp_path) as server:
+        token = server.admin_token(BOSS)
+        server.add_user("bystander")
+        config = openpai_config("kept", "echo hello")
+        yaml = {"Content-Type": "text/yaml"}
+        assert server.ask("POST", "/api/v2/jobs", token, text=config, headers=yaml).status == 202
+        kept = "/regatta/v1/namespaces/user-boss/jobs/kept"
+        eventually(
+            lambda: server.ask("GET", kept, token).json["status"].get("phase") == "Completed",
+            "its end",
+        )
+        yield server
+
+
+def schemathesis(server: TeamServer, *options: str) -> tuple[int, str]:
+    token = server.admin_token(BOSS)
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli"),
+        *("--config-file", str(HERE / "schemathesis.toml")),
+        *("run", f"{server.url}/regatta/v1/openapi.json", "--no-color"),
+        *("--header", f"Authorization: Bearer {token}", *options),
+    ]
+    place = {URL: server.url, USER: BOSS, PASSWORD_VARIABLE: PASSWORD}
+    ran = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **place, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def test_everything_that_is_described_is_true(asked: TeamServer) -> None:
+    code, said = schemathesis(asked)
+
+    assert code == 0, said
