@@ -1,4 +1,5 @@
-"""Loaded by schemathesis, in its own process: what ends a token gets one of its own to end."""
+"""Loaded by schemathesis, in its own process: who asks. What ends a token gets one of its own to
+end, so that whatever comes after it is not refused."""
 
 from __future__ import annotations
 
@@ -10,13 +11,21 @@ import schemathesis
 
 ENDS_TOKEN = ("/api/v2/authn/basic/logout", "/regatta/v1/session")
 LOGIN = "/api/v2/authn/basic/login"
-URL, USER, PASSWORD = "REGATTA_TEST_URL", "REGATTA_TEST_USER", "REGATTA_TEST_PASSWORD"
+#: Variables of the environment.
+URL, TOKEN = "REGATTA_TEST_URL", "REGATTA_TEST_TOKEN"
+USER, PASSWORD = "REGATTA_TEST_USER", "REGATTA_TEST_PASSWORD"
 
 
-@schemathesis.hook
-def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    if case.method == "DELETE" and case.path in ENDS_TOKEN:
+@schemathesis.auth(refresh_interval=None)
+class Asking:
+    def get(self, case: Any, context: Any) -> str:
+        if case.path not in ENDS_TOKEN:
+            return os.environ[TOKEN]
         sent = {"username": os.environ[USER], "password": os.environ[PASSWORD]}
-        signed_in = requests.post(os.environ[URL] + LOGIN, json=sent, timeout=60)
-        own = {"Authorization": f"Bearer {signed_in.json()['token']}"}
-        kwargs["headers"] = {**(kwargs.get("headers") or {}), **own}
+        answer = requests.post(os.environ[URL] + LOGIN, json=sent, timeout=60)
+        token: str = answer.json()["token"]
+        return token
+
+    def set(self, case: Any, data: str, context: Any) -> None:
+        case.headers = case.headers or {}
+        case.headers["Authorization"] = f"Bearer {data}"

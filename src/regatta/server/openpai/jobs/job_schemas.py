@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.server.openpai.jobs.job_shapes import Wish
+from regatta.server.openpai.jobs.job_shapes import ExecutionWish, TagWish
 from regatta.server.openpai.openpai_schemas import body_of, openpai_answers
 from regatta.server.schemas import Declared, Schema, of
 
 TEXT: Schema = {"type": "string"}
+#: Of YAML: what it says.
+MAP: Schema = {"type": "object"}
 _NUMBER: Schema = {"type": "integer", "minimum": 0}
 #: A config may come as any of these.
 _CONFIGS = ("text/yaml", "text/plain", "application/json", "application/x-yaml")
-WISH = body_of(Wish)
+EXECUTION, TAG = body_of(ExecutionWish), body_of(TagWish)
 LIST_QUERY: dict[str, Any] = {
     "parameters": [
         {"name": name, "in": "query", "required": False, "description": said, "schema": schema}

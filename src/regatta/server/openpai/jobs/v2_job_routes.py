@@ -12,9 +12,10 @@ from regatta.server.openpai.jobs.frameworks import row_seen, row_to_change, stor
 from regatta.server.openpai.jobs.job_answers import detail, has_attempt, job_attempt, summary
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type, read_tag
 from regatta.server.openpai.jobs.job_schemas import (
+    EXECUTION,
     LIST_QUERY,
-    TEXT,
-    WISH,
+    MAP,
+    TAG,
     config_body,
     either,
     text_answers,
@@ -86,7 +87,7 @@ def v2_job_routes(team: Team) -> APIRouter:
             raise no_attempt(framework, attempt)
         return answer(detail(story, number))
 
-    @routes.get(JOB + "/config", responses=text_answers({200: TEXT}, YAML_MEDIA))
+    @routes.get(JOB + "/config", responses=text_answers({200: MAP}, YAML_MEDIA))
     async def config(request: Request, caller: Asking, framework: str) -> Response:
         """Always as v2 has it, secrets masked."""
         row = await row_seen(team, caller, framework, request)
@@ -100,7 +101,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         JOB + "/executionType",
         status_code=202,
         responses=openpai_answers({202: of(Said)}),
-        openapi_extra=WISH,
+        openapi_extra=EXECUTION,
     )
     async def execution_type(request: Request, caller: Asking, framework: str) -> Response:
         """STOP ends a job. START changes nothing, as ever: what was stopped is submitted again."""
@@ -117,7 +118,7 @@ def v2_job_routes(team: Team) -> APIRouter:
 
     tagged = openpai_answers({200: of(Said)})
 
-    @routes.put(JOB + "/tag", responses=tagged, openapi_extra=WISH)
+    @routes.put(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def tag(request: Request, caller: Asking, framework: str) -> Response:
         row = await row_to_change(team, caller, framework, request)
         wanted = await read_tag(request)
@@ -125,7 +126,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         message = f"Add tag {wanted} for job {framework} successfully."
         return answer(Said(status=200, message=message))
 
-    @routes.delete(JOB + "/tag", responses=tagged, openapi_extra=WISH)
+    @routes.delete(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def untag(request: Request, caller: Asking, framework: str) -> Response:
         row = await row_to_change(team, caller, framework, request)
         wanted = await read_tag(request)
