@@ -264,6 +264,9 @@ def _listen(files: ServerFiles, host: str, port: int) -> Iterator[socket.socket]
             last = int(previous.url.rpartition(":")[2])
             listener = socket.create_server((host, last), family=family)
     listener = listener or socket.create_server((host, port), family=family)
+    # Of such a socket asyncio does not see that it is TCP's. An answer on a connection that stays
+    # open would wait for the client's acknowledgement of its first part: 40 ms each.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with listener:
         yield listener
 

@@ -9,11 +9,16 @@ import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
+from starlette.responses import PlainTextResponse, Response
 
+from regatta.server.openpai import cluster_routes
+from regatta.server.responses import answer
 from regatta.server.streams import sse
+from regatta.server.team import own_routes
 from tests.doors import eventually
 from tests.server.accounts.people import PASSWORD
 from tests.server.team.authorisation.world import openpai_config
@@ -83,3 +88,49 @@ def test_everything_that_is_described_is_true(asked: TeamServer, tmp_path: Path)
     code, said = schemathesis(asked, tmp_path)
 
     assert code == 0, said
+
+
+class Planted(NamedTuple):
+    where: object
+    name: str
+    instead: Any
+    path: str
+    #: What schemathesis calls it.
+    found: str
+
+
+def _without_namespace(value: Any, *rest: Any) -> Response:
+    told = msgspec.to_builtins(value)
+    return answer({key: value for key, value in told.items() if key != "namespace"}, *rest)
+
+
+def _teapot(value: Any, *_: Any) -> Response:
+    return answer(value, 418)
+
+
+PLANTED = {
+    "a field that is missing": Planted(
+        own_routes, "answer", _without_namespace, "/regatta/v1/whoami", "ST108"
+    ),
+    "a status that nobody declared": Planted(
+        cluster_routes, "answer", _teapot, "/api/v2/alerts", "ST103"
+    ),
+    "a kind that nobody declared": Planted(
+        cluster_routes, "answer", lambda *_: PlainTextResponse("hello"), "/api/v2/storages", "ST104"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_wrong_answer_is_found(
+    asked: TeamServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    planted = PLANTED[what]
+    before = schemathesis(asked, tmp_path, "--include-path", planted.path)
+
+    monkeypatch.setattr(planted.where, planted.name, planted.instead)
+    code, said = schemathesis(asked, tmp_path, "--include-path", planted.path)
+
+    assert before[0] == 0, before[1]
+    assert code == 1
+    assert planted.found in said

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def _described(**schema: Any) -> msgspec.Meta:
-    """For `openapi.json` alone: whoever stores it checks it, and has a sentence for each mistake."""
+    """For `openapi.json` alone: whoever stores it has a sentence for each mistake."""
     return msgspec.Meta(extra_json_schema=schema)
 
 
