@@ -110,13 +110,17 @@ def _teapot(value: Any, *_: Any) -> Response:
 
 PLANTED = {
     "a field that is missing": Planted(
-        own_routes, "answer", _without_namespace, "/regatta/v1/whoami", "ST108"
+        own_routes, "answer", _without_namespace, "/regatta/v1/whoami", "Response violates schema"
     ),
     "a status that nobody declared": Planted(
-        cluster_routes, "answer", _teapot, "/api/v2/alerts", "ST103"
+        cluster_routes, "answer", _teapot, "/api/v2/alerts", "Undocumented status code"
     ),
     "a kind that nobody declared": Planted(
-        cluster_routes, "answer", lambda *_: PlainTextResponse("hello"), "/api/v2/storages", "ST104"
+        cluster_routes,
+        "answer",
+        lambda *_: PlainTextResponse("hello"),
+        "/api/v2/storages",
+        "ndocumented",
     ),
 }
 
