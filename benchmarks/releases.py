@@ -8,6 +8,7 @@ strikes both; a ratio below 1 is better than before.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from benchmarks.measure import (
 from benchmarks.watch_cost import FEW, MANY, change_cost
 
 RUNS = 301
+#: Starting one takes a second.
+SERVERS = 31
 #: The other release may take seconds for each.
 FEW_CHANGES = 5
 
@@ -52,6 +55,33 @@ def first_line(other: str, folder: Path) -> list[Row]:
     return [_row("submit → first line", mine, before)]
 
 
+def server_start(other: str, folder: Path) -> list[Row]:
+    """Until it answers, without a job; and what its imports alone cost, in processor time."""
+
+    def start(regatta: str, home: Path) -> float:
+        env = environment(home)
+        took = whole([regatta, "server", "start"], env)
+        subprocess.run([regatta, "server", "stop"], env=env, check=True, capture_output=True)
+        return took
+
+    def load(regatta: str) -> float:
+        python = str(Path(regatta).with_name("python"))
+        before = os.times()
+        subprocess.run([python, "-c", "import regatta.server.run"], check=True)
+        after = os.times()
+        used = after.children_user + after.children_system
+        return used - before.children_user - before.children_system
+
+    mine, before = interleaved(
+        SERVERS, lambda: start(REGATTA, folder / "ours"), lambda: start(other, folder / "theirs")
+    )
+    loads, loaded = interleaved(SERVERS, lambda: load(REGATTA), lambda: load(other))
+    return [
+        _row("`regatta server start`", mine, before),
+        _row("processor time of a server's imports", loads, loaded),
+    ]
+
+
 def watch_cost(other: str, folder: Path) -> list[Row]:
     rows = []
     for finished, changes in ((FEW, 200), (MANY, FEW_CHANGES)):
@@ -66,6 +96,7 @@ def watch_cost(other: str, folder: Path) -> list[Row]:
 MEASURES: dict[str, Callable[[str, Path], list[Row]]] = {
     "start-up": start_up,
     "first-line": first_line,
+    "server-start": server_start,
     "watch-cost": watch_cost,
 }
 

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, insert, select
-from tests.chaos.team_servers import Member, TeamServer, eventually, job_text, records
+from tests.chaos.team_servers import Member, TeamProcess, eventually, job_text, records
 
 from benchmarks.measure import Row, processor_seconds
 from benchmarks.watch_cost import CHANGES, FEW, MANY, milliseconds_of, multiply
@@ -33,7 +33,7 @@ def change_cost(folder: Path, finished: int) -> float:
     """Seconds of the server's processor time: whose it is, taking the change, deciding, storing,
     telling, recording, and its line in the audit."""
     folder.mkdir()
-    server = TeamServer(folder, f"sqlite:///{folder}/team.db")
+    server = TeamProcess(folder, f"sqlite:///{folder}/team.db")
     ann = server.account("ann")
     _finish_one(server, ann)
     multiply(server.state, finished)
@@ -54,7 +54,7 @@ def change_cost(folder: Path, finished: int) -> float:
         server.kill()
 
 
-def _finish_one(server: TeamServer, ann: Member) -> None:
+def _finish_one(server: TeamProcess, ann: Member) -> None:
     server.start()
     assert ann.submit(job_text("done"), "done").status == 201
     assert ann.submit(job_text("changing", suspend=True), "changing").status == 201
@@ -101,7 +101,7 @@ def _change(ann: Member, replicas: int) -> None:
 
 
 @contextmanager
-def _watching(server: TeamServer, ann: Member) -> Iterator[Iterator[bytes]]:
+def _watching(server: TeamProcess, ann: Member) -> Iterator[Iterator[bytes]]:
     """Changes as they are told, once everything that is there has been."""
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)) as connection:
         connection.request("GET", "/regatta/v1/watch", headers=ann.headers)

@@ -60,12 +60,12 @@ def hello(name: str = "Hello_World", command: str = ODD, **more: Any) -> str:
     return version_one(name, a_task_role("default", command), **more)
 
 
-def two_roles(name: str = "two", **more: Any) -> str:
-    """Servers that never end, and workers that ask each of them for its number."""
+def two_roles(name: str = "two", tasks: int = 2, **more: Any) -> str:
+    """Servers that never end, and as many workers that ask each of them for its number."""
     return version_one(
         name,
-        a_task_role("ps_server", _SERVE, 2),
-        a_task_role("Worker", _ASK, 2, minSucceededTaskCount=2),
+        a_task_role("ps_server", _SERVE, tasks),
+        a_task_role("Worker", _ASK, tasks, minSucceededTaskCount=tasks),
         **more,
     )
 

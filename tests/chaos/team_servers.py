@@ -26,7 +26,8 @@ PATIENCE = 60.0
 #: Nobody is to be refused for asking often.
 SETTINGS = """
 team:
-  rates: {requests: "off", lists: "off", submits: "off"}
+  rates: {{requests: "off", lists: "off", submits: "off"}}
+  isolation: {{work: {work}}}
 """
 JOB = """
 apiVersion: batch.paddlepaddle.org/v1
@@ -58,19 +59,35 @@ class Member:
 
     def __init__(self, port: int, token: str, secure: ssl.SSLContext | None = None) -> None:
         self._port, self._secure = port, secure
+        self.token = token
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Raises OSError or HTTPException where no answer came."""
+        """`body`: text as it is, all else as JSON. Raises OSError or HTTPException where no answer
+        came."""
         with closing(self._connect()) as connection:
-            sent = None if body is None else json.dumps(body)
+            sent = body if body is None or isinstance(body, str) else json.dumps(body)
             connection.request(method, path, sent, {**self.headers, **(headers or {})})
             answer = connection.getresponse()
             text = answer.read()
         is_json = answer.headers.get_content_type() == "application/json"
         return Answer(answer.status, json.loads(text) if is_json else text.decode())
+
+    @contextmanager
+    def kept_open(self) -> Iterator[Callable[[str], Any]]:
+        """What GETs answer, on one connection."""
+        with closing(self._connect()) as connection:
+
+            def ask(path: str) -> Any:
+                connection.request("GET", path, headers=self.headers)
+                answer = connection.getresponse()
+                text = answer.read()
+                assert answer.status == 200, text
+                return json.loads(text)
+
+            yield ask
 
     def submit(self, text: str, key: str, **more: object) -> Answer:
         return self.ask("POST", "/regatta/v1/jobs", {"text": text, "key": key, **more})
@@ -83,14 +100,16 @@ class Member:
         return http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
 
 
-class TeamServer:
+class TeamProcess:
     """Runs between `start` and `kill` or `stop`, any number of times."""
 
-    def __init__(self, folder: Path, url: str, *flags: str, settings: str = SETTINGS) -> None:
+    def __init__(self, folder: Path, url: str, *flags: str, settings: str = "") -> None:
+        """`settings`: more lines of its `config.yaml`."""
         self.url, self._flags = url, flags
         self.state = folder / "home"
         self.state.mkdir()
-        (self.state / "config.yaml").write_text(settings)
+        text = SETTINGS.format(work=folder / "work") + settings
+        (self.state / "config.yaml").write_text(text)
         self._log = folder / "server.log"
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
@@ -126,7 +145,7 @@ class TeamServer:
             )
         return self.process
 
-    def start(self) -> TeamServer:
+    def start(self) -> TeamProcess:
         process = self.launch()
         deadline = time.monotonic() + PATIENCE
         while not self._answers(process.pid):

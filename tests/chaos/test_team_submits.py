@@ -21,7 +21,7 @@ from tests.chaos.team_servers import (
     PATIENCE,
     Answer,
     Member,
-    TeamServer,
+    TeamProcess,
     eventually,
     job_text,
     records,
@@ -122,15 +122,15 @@ def seed(record_property: Callable[[str, object], None]) -> int:
 
 
 @pytest.fixture
-def server(tmp_path: Path, url: str) -> Iterator[TeamServer]:
-    server = TeamServer(tmp_path, url)
+def server(tmp_path: Path, url: str) -> Iterator[TeamProcess]:
+    server = TeamProcess(tmp_path, url)
     yield server
     server.kill()
 
 
 @pytest.mark.timeout(240 * TURNS)
 def test_what_was_acknowledged_exists_once_however_often_the_server_is_killed(
-    server: TeamServer, seed: int, record_property: Callable[[str, object], None]
+    server: TeamProcess, seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     dice = Random(seed)
     admin, members = _accounts(server)
@@ -158,7 +158,7 @@ def test_nothing_is_lost_when_postgresql_is_restarted_under_the_server(
     postgresql = PostgreSQL()
     server = None
     try:
-        server = TeamServer(tmp_path, postgresql.start().new_database())
+        server = TeamProcess(tmp_path, postgresql.start().new_database())
         admin, members = _accounts(server)
         server.start()
         crowd = Crowd(members, seed)
@@ -183,11 +183,11 @@ def test_nothing_is_lost_when_postgresql_is_restarted_under_the_server(
         postgresql.remove()
 
 
-def _accounts(server: TeamServer) -> tuple[Member, list[Member]]:
+def _accounts(server: TeamProcess) -> tuple[Member, list[Member]]:
     return server.account("boss", admin=True), [server.account(f"member{n}") for n in range(5)]
 
 
-def _assert_each_exists_once(server: TeamServer, admin: Member, crowd: Crowd) -> None:
+def _assert_each_exists_once(server: TeamProcess, admin: Member, crowd: Crowd) -> None:
     acknowledged = crowd.acknowledged
     in_engine = [job["metadata"]["uid"] for job in _items(admin.ask("GET", "/regatta/v1/jobs"))]
     runs = [run["uid"] for run in _items(admin.ask("GET", "/regatta/v1/runs"))]

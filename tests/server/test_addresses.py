@@ -7,11 +7,13 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from regatta.server.run import url_of
+from regatta.daemon.server_files import ServerFiles
+from regatta.server.run import _listen, url_of
 from tests.doors import Regatta
 
 
@@ -96,3 +98,13 @@ def test_a_server_on_one_address_takes_no_other_address(fresh: Regatta) -> None:
 )
 def test_the_url_is_one_that_this_machine_can_use(host: str, url: str) -> None:
     assert url_of(host, 80) == url
+
+
+def test_connections_send_what_they_have_at_once(tmp_path: Path) -> None:
+    """Else the body of every second answer waits for the client's word on its head."""
+    with (
+        _listen(ServerFiles(tmp_path), "127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

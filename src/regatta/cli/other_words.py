@@ -11,6 +11,8 @@ OTHER_VERBS = {
     "show": "describe", "inspect": "describe", "info": "describe", "log": "logs", "tail": "logs",
     "kill": "stop", "cancel": "stop", "abort": "stop", "terminate": "stop",
     "rm": "delete", "remove": "delete", "pause": "suspend", "continue": "resume", "nodes": "top",
+    "signin": "login", "signout": "logout", "user": "users", "group": "groups", "token": "tokens",
+    "accounts": "users",
 }  # fmt: skip
 
 #: The same job once more, in place of the one that has its name.

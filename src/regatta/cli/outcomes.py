@@ -13,9 +13,11 @@ from regatta.api.errors import (
     InvalidJob,
     JobIsLive,
     JobNotFound,
+    NameTaken,
     NeverFits,
     NoCluster,
     NoPorts,
+    NoRecord,
     NoServerHere,
     NotAllowed,
     NotInstalled,
@@ -23,6 +25,8 @@ from regatta.api.errors import (
     NotRegatta,
     NotSignedIn,
     PreflightFailed,
+    RecordsAway,
+    RecordsInUse,
     RegattaError,
     ServerHangs,
     ServerStopped,
@@ -79,7 +83,9 @@ ENDINGS = {
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
     ),
-    Unauthorized.code: Ending(Exit.UNREACHABLE, "Set REGATTA_TOKEN to the server's token."),
+    Unauthorized.code: Ending(
+        Exit.UNREACHABLE, "Sign in: `regatta login`, or set REGATTA_TOKEN to the server's token."
+    ),
     NotRegatta.code: Ending(Exit.UNREACHABLE),
     "ForeignHost": Ending(Exit.UNREACHABLE),
     NoCluster.code: Ending(
@@ -91,6 +97,10 @@ ENDINGS = {
     ),
     NotSignedIn.code: Ending(Exit.UNREACHABLE),
     NotAllowed.code: Ending(Exit.UNREACHABLE),
+    RecordsInUse.code: Ending(Exit.CONFLICT),
+    RecordsAway.code: Ending(Exit.UNREACHABLE),
+    NameTaken.code: Ending(Exit.CONFLICT),
+    NoRecord.code: Ending(Exit.CONFLICT),
     NotInstalled.code: Ending(Exit.UNREACHABLE),
     # Of accounts, in the words of a team's server.
     "NoUserError": Ending(Exit.CONFLICT, "`regatta users list` lists those there are."),

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from regatta.cli.engine_choice import KUBERNETES, Chosen, config_path
+from regatta.cli.engine_choice import KUBERNETES, Chosen
+from regatta.cli.team_places import team_folder, team_settings
 from regatta.daemon.server_files import Address
 from regatta.engines.base import Engine
-from regatta.engines.local.config_file import load_config
 from regatta.engines.local.home import Home
 from regatta.server.accounts.visibility import Visibility
 from regatta.server.records.team_database import Database
@@ -18,31 +18,10 @@ from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
 from regatta.server.team.isolation import Isolation
 from regatta.server.team.isolation_settings import isolation_of
 from regatta.server.team.serve_team import Opening, serve_team
-from regatta.server.team.team_settings import (
-    SECTION,
-    TeamSettings,
-    read_team_settings,
-    team_database_url,
-)
+from regatta.server.team.team_settings import TeamSettings, team_database_url
 from regatta.server.transport_rules import transport_of
 
 OpenEngine = Callable[[Database], tuple[Engine, Grounds]]
-
-
-def team_settings() -> TeamSettings:
-    """As `config.yaml` has them."""
-    path = config_path()
-    return read_team_settings(path, load_config(path).get(SECTION))
-
-
-def team_folder(chosen: Chosen, home: Home) -> Path:
-    """Where the files of a team's server in front of this engine are."""
-    if chosen.engine != KUBERNETES:
-        return home.path
-    from regatta.daemon.find import cluster_files
-    from regatta.engines.kubernetes.engine.engine import cluster_access
-
-    return cluster_files(home, cluster_access(chosen.kubeconfig, chosen.context).context).folder
 
 
 def team_server(

@@ -6,7 +6,7 @@ import msgspec
 
 from regatta.client.channel import API, Channel, read
 
-LOGIN, LOGOUT = "/api/v2/authn/basic/login", "/api/v2/authn/basic/logout"
+LOGIN = "/api/v2/authn/basic/login"
 
 
 class SignedIn(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ async def sign_in(channel: Channel, name: str, password: str, seconds: int) -> S
 
 
 async def sign_out(channel: Channel) -> None:
-    await channel.request("DELETE", LOGOUT)
+    await channel.request("DELETE", f"{API}/session")
 
 
 async def whoami(channel: Channel) -> Whoami:

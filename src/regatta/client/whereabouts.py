@@ -51,8 +51,8 @@ class Whereabouts(Protocol):
 class Named:
     def __init__(self, url: str, token: str | None = None) -> None:
         unopened = place_of(url)
-        given = token or os.environ.get("REGATTA_TOKEN", "").strip() or signed_in_at(url)
-        self.known = place_of(url, given or token_for(unopened.url))
+        given = token or given_token(url) or token_for(unopened.url)
+        self.known = place_of(url, given)
 
     def find(self, *, again: bool = False) -> Place:
         return self.known
@@ -86,7 +86,8 @@ class ThisMachine:
                 "another, and `regatta logs -f NAME` then follows a job again"
             )
         address = address or self._started(files)
-        token = token_for(address.url) if files.is_team else files.token()
+        # A team's server has no token of its own: whoever asks has signed in, or not.
+        token = given_token(address.url) if files.is_team else files.token()
         place = place_of(address.url, token)
         self._found, self._found_at = place, time.monotonic()
         return place
@@ -106,8 +107,10 @@ class ThisMachine:
         return True
 
 
-def signed_in_at(url: str) -> str:
-    """The token of `regatta login`; empty: there was none."""
+def given_token(url: str) -> str:
+    """REGATTA_TOKEN, or that of `regatta login`; empty: there is none."""
+    if given := os.environ.get("REGATTA_TOKEN", "").strip():
+        return given
     stored = stored_credential(url)
     return stored.token if stored else ""
 

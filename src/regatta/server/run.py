@@ -264,10 +264,11 @@ def _listen(files: ServerFiles, host: str, port: int) -> Iterator[socket.socket]
             last = int(previous.url.rpartition(":")[2])
             listener = socket.create_server((host, last), family=family)
     listener = listener or socket.create_server((host, port), family=family)
-    # Of such a socket asyncio does not see that it is TCP's. An answer on a connection that stays
-    # open would wait for the client's acknowledgement of its first part: 40 ms each.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with listener:
+        # Its connections have it from here: asyncio asks for it only where a socket says TCP, and
+        # one that is made for a host does not. Else a kept connection waits 40 ms for the body of
+        # an answer.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener
 
 

@@ -1,4 +1,5 @@
-"""The images of the operator and of the examples, from their own Dockerfiles, on the real node.
+"""The images of the operator, a team's server and the examples, from their own Dockerfiles, on the
+real node.
 
 Their names are the ones that the manifest and the job files give, so that these need no change.
 podman keeps every layer it built: a build of what has not changed takes a second, and the layer
@@ -17,6 +18,7 @@ from tests.kubernetes.controlplane.images import build_image, remove_old_leftove
 from tests.kubernetes.controlplane.node import import_images
 from tests.kubernetes.installation import OPERATOR, ROOT
 
+TEAM_SERVER = ROOT / "deploy/v1/team-server.yaml"
 WIDE_AND_DEEP = "regatta/wide-and-deep:latest"
 RESNET = "regatta/resnet:latest"
 #: What a node takes a name without a host for.
@@ -25,7 +27,15 @@ _HOST = "docker.io"
 
 def operator_image() -> str:
     """The name that the manifest gives it."""
-    documents = yaml.safe_load_all(OPERATOR.read_text())
+    return _image_in(OPERATOR)
+
+
+def team_server_image() -> str:
+    return _image_in(TEAM_SERVER)
+
+
+def _image_in(manifest: Path) -> str:
+    documents = yaml.safe_load_all(manifest.read_text())
     (deployment,) = (d for d in documents if d["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return str(container["image"])
@@ -37,7 +47,8 @@ def build_images() -> None:
     with (cache_folder() / "training-images.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for name, folder in _sources().items():
-            build_image(folder, f"{_HOST}/{name}")
+            parts = {"PARTS": "team-server"} if name == team_server_image() else {}
+            build_image(folder, f"{_HOST}/{name}", build_args=parts)
         remove_old_leftovers()
 
 
@@ -48,6 +59,7 @@ def give_images_to_the_node() -> None:
 def _sources() -> dict[str, Path]:
     return {
         operator_image(): ROOT,
+        team_server_image(): ROOT,
         WIDE_AND_DEEP: ROOT / "examples/wide_and_deep",
         RESNET: ROOT / "examples/resnet",
     }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 LIBRARIES = ("sqlalchemy", "alembic", "psycopg", "argon2")
 
@@ -15,7 +19,7 @@ for name in {libraries}:
 import regatta
 TEAM = (
     *("regatta.server.records", "regatta.server.accounts", "regatta.server.team"),
-    *("regatta.server.openpai.", "regatta.cli.team_opening"),
+    *("regatta.server.openpai.", "regatta.cli.team_opening", "regatta.cli.team_places"),
 )
 walk = pkgutil.walk_packages(regatta.__path__, "regatta.", onerror=lambda _: None)
 found = [module.name for module in walk]
@@ -37,3 +41,39 @@ def test_every_verb_and_a_server_without_a_team_do_without_them() -> None:
     words = done.stdout.splitlines()[-1].split()
     assert words[2:] == ["FAILED"]
     assert int(words[1]) > 200
+
+
+#: A server in its own process, which says once it answers what it has imported of a team's.
+SERVING = """
+import os, signal, sys, threading, time
+from regatta.daemon.find import answering, local_files
+
+def tell():
+    while answering(local_files()) is None:
+        time.sleep(0.02)
+    team = ("regatta.server.records", "regatta.server.accounts", "regatta.server.team")
+    team += ("regatta.server.openpai", "regatta.cli.team_opening", *{libraries})
+    found = [name for name in sys.modules if name.startswith(team)]
+    print("IMPORTED", len(sys.modules) > 300, *found, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=tell, daemon=True).start()
+{serve}
+"""
+DOORS = {
+    "in the foreground": "from regatta.cli.main import run; sys.exit(run(['serve']))",
+    "in the background": "from regatta.server.run import main; sys.exit(main())",
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_server_for_one_person_imports_nothing_of_a_teams(tmp_path: Path, door: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SERVING.format(libraries=LIBRARIES, serve=DOORS[door])],
+        env={**os.environ, "REGATTA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "IMPORTED True\n" in done.stdout, (done.stdout, done.stderr)
+    assert done.returncode == 0, done.stderr

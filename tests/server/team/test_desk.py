@@ -11,7 +11,7 @@ import pytest
 
 from regatta.server.records.job_lists import list_jobs
 from regatta.server.records.job_rows import JobRow, job_by_id, job_of
-from regatta.server.team.housekeeping import clean
+from regatta.server.team.forgetting import clean
 from regatta.server.team.team_settings import TeamSettings
 from tests.doors import eventually, shell_job
 from tests.server.team.serving import NO_LIMITS, Answer, TeamServer, a_team_server

@@ -20,7 +20,7 @@ from regatta.engines.blocking import Blocking
 from regatta.engines.local.home import Home
 from regatta.server.accounts.users import NewUser, User, create_user, delete_user, set_unix_uid
 from regatta.server.records.team_database import Database
-from regatta.server.team.isolation import Isolation, IsolationSettings
+from regatta.server.team.isolation import Isolation, IsolationSettings, default_work
 from regatta.server.team.unix_uids import check_uids, find_account, read_uids
 from tests.engines.local.accounts_here import home, needs_root, place
 from tests.engines.local.jobs import a_job, a_submission, eventually, texts, wait_for
@@ -156,10 +156,24 @@ def test_a_work_folder_has_to_be_where_accounts_reach_it_and_nobody_changes_it(
     (place / "closed").mkdir(mode=0o700)
     with pytest.raises(BadSetting, match=r"closed, which other accounts may not pass"):
         isolate(work=place / "closed/work")
+    before = os.umask(0o077)
+    try:
+        isolate(work=place / "new/folder/work")
+    finally:
+        os.umask(before)
     (place / "open").mkdir()
     (place / "open").chmod(0o777)
     with pytest.raises(BadSetting, match="nobody else may write to it"):
         isolate(work=place / "open")
+
+
+def test_the_work_folder_is_beside_the_state_folder_where_accounts_can_reach_it(
+    place: Path,
+) -> None:
+    (place / "closed").mkdir(mode=0o700)
+    assert default_work("users", place / "home/state") == place / "home/work"
+    assert default_work("users", place / "closed/state") == Path("/var/lib/regatta/work")
+    assert default_work("none", place / "closed/state") == place / "closed/work"
 
 
 def test_two_servers_do_not_share_a_work_folder(
@@ -347,7 +361,9 @@ def test_a_jobs_folder_goes_with_it(
     ann = new_user("ann")
     victim = place / "victim"
     (victim / "inner").mkdir(parents=True)
-    folders = [Path(shell_for(isolation, ann, name).directory) for name in ("one", "two", "three")]
+    folders = [
+        Path(shell_for(isolation, ann, name).directory) for name in ("one", "preview-two", "three")
+    ]
     for folder in folders:
         (folder / "link").symlink_to(victim)
         (folder / "deep/er").mkdir(parents=True)
@@ -355,7 +371,7 @@ def test_a_jobs_folder_goes_with_it(
     assert isolation.forget("one") is None
     assert isolation.forget("never-was") is None
     assert [folder.exists() for folder in folders] == [False, True, True]
-    assert isolation.forget_all_but({"three"}) == []
+    assert isolation.forget_previews() == []
     assert [folder.exists() for folder in folders] == [False, False, True]
     assert (victim / "inner").is_dir()
 

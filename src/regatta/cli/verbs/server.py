@@ -50,10 +50,12 @@ def stop(settings: Settings) -> Exit:
     from regatta.daemon.find import local_files
     from regatta.daemon.start import stop_server
 
-    if settings.server:
-        stop_named_server(settings.server)
-        print(f"the server at {settings.server} stops")
-    elif stop_server(local_files()):
+    files = local_files()
+    team = files.read() if files.is_team else None
+    if named := settings.server or (team.url if team else None):
+        stop_named_server(named)  # a team's asks who stops it
+        print(f"the server at {named} stops")
+    elif stop_server(files):
         print("the server has stopped; jobs go on running")
     else:
         print("no server was running")

@@ -7,12 +7,10 @@ the audit. Passwords come from a prompt or a file, never from the arguments of a
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import Connection
 
-from regatta.api.errors import BadSetting
 from regatta.server.accounts import user_groups, users
 from regatta.server.accounts.account_rules import check_password, check_user_name
 from regatta.server.accounts.audit import Entry, write_audit
@@ -27,25 +25,6 @@ class Hashing(Protocol):
     """`passwords.Hashes`."""
 
     def make(self, password: str) -> str: ...
-
-
-def read_password_file(path: Path) -> str:
-    """Its first line."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as unreadable:
-        raise BadSetting(f"--password-file {path} cannot be read: {unreadable}") from None
-    first, _, rest = text.partition("\n")
-    if rest.strip():
-        raise BadSetting(f"--password-file {path} has several lines; the password is to be alone")
-    return first.removesuffix("\r")
-
-
-def same_twice(first: str, second: str) -> str:
-    """What was typed at two prompts."""
-    if first != second:
-        raise BadSetting("the two passwords differ; type the same one twice")
-    return first
 
 
 def add_user(

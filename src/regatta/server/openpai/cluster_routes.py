@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -25,7 +25,6 @@ from regatta.server.openpai.cluster_shapes import (
 )
 from regatta.server.openpai.jobs.job_schemas import either, map_of
 from regatta.server.openpai.openpai_schemas import openpai_answers
-from regatta.server.openpai.refusals import OpenPaiRefusal
 from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.records.job_story import live_jobs
 from regatta.server.responses import answer
@@ -66,7 +65,7 @@ def cluster_routes(team: Team) -> APIRouter:
     async def storages(caller: Asking) -> Response:
         return answer(StorageSummary())
 
-    @routes.get("/api/v2/storages/{storage}", responses=openpai_answers({}))
+    @routes.get("/api/v2/storages/{storage}", status_code=404, responses=openpai_answers({}))
     async def storage(caller: Asking, storage: str) -> Response:
         raise OpenPaiError(404, "NoStorageError", NO_STORAGE.format(storage[:255]))
 
@@ -110,20 +109,17 @@ def _virtual_clusters(routes: APIRouter, team: Team, path: str) -> None:
         require_cluster(team, vc)
         return answer((await _all(team))[vc])
 
-    nothing: dict[str, Any] = {
-        "status_code": 501,
-        "responses": openpai_answers({501: of(OpenPaiRefusal)}),
-    }
+    nothing = openpai_answers({})
 
-    @routes.put(path + "/{vc}", **nothing)
+    @routes.put(path + "/{vc}", status_code=501, responses=nothing)
     async def make(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Making or changing a virtual cluster")
 
-    @routes.put(path + "/{vc}/status", **nothing)
+    @routes.put(path + "/{vc}/status", status_code=501, responses=nothing)
     async def close(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Stopping a virtual cluster")
 
-    @routes.delete(path + "/{vc}", **nothing)
+    @routes.delete(path + "/{vc}", status_code=501, responses=nothing)
     async def remove(caller: Asking, vc: str) -> Response:
         _refuse(caller, "Removing a virtual cluster")
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.server import responses
-from regatta.server.openpai.refusals import (
+from regatta.server.openpai.openpai_refusals import (
     in_openpai_words,
     is_openpai_path,
     openpai_refusal,

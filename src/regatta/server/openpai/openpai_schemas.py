@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.server.openpai.refusals import OpenPaiRefusal
+from regatta.server.openpai.openpai_refusals import OpenPaiRefusal
 from regatta.server.schemas import Declared, Schema, of
 
 _REFUSALS = {
@@ -12,11 +12,15 @@ _REFUSALS = {
     401: "Nobody is signed in.",
     403: "Not for this user, or not for an application's token.",
     404: "There is none of that name, or no such path.",
+    405: "No such method there; `Allow` says which there are.",
     409: "There is one of that name already, or it is in no state for that.",
     413: "The body is too large.",
+    422: "What runs the jobs refuses it.",
     429: "Too often; `Retry-After` says when again.",
     500: "A mistake of the server's own.",
-    503: "Not now: the team's database is away.",
+    501: "OpenPAI has it, and it means nothing here.",
+    503: "Not now: the team's database, or what runs the jobs, is away.",
+    507: "The disk is full.",
 }
 _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"

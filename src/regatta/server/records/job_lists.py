@@ -11,7 +11,7 @@ import enum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, false, func, not_, select
+from sqlalchemy import Connection, Select, false, func, not_, null, select
 from sqlalchemy.sql import ColumnElement
 
 from regatta.server.records.job_rows import SHOWN, JobRow, with_tags
@@ -93,20 +93,27 @@ def list_jobs(
 ) -> JobPage:
     """Only what was accepted or is on its way; no record that was deleted."""
     found = connection.execute(page_query(wanted, order, offset, limit)).all()
-    if found:
+    if found and found[0].total is not None:
         return JobPage(tuple(with_tags(connection, found)), found[0].total)
     # A page beyond the end has no row that could tell.
-    return JobPage((), _count(connection, wanted) if offset or not limit else 0)
+    counts = found or offset or not limit
+    total = (connection.scalar(count_query(wanted)) or 0) if counts else 0
+    return JobPage(tuple(with_tags(connection, found)), total)
 
 
 def page_query(wanted: JobFilter, order: Order, offset: int, limit: int) -> Select[Any]:
-    """The rows of a page, each with the number of all that match as `total`."""
+    """The rows of a page, each with the number of all that match as `total`; None where
+    `count_query` is to be asked for it.
+
+    What looks at every row counts them as it goes. Where nothing is asked for but the first ones,
+    an index has them at once, and counting with them would look at every row of all."""
+    counted: ColumnElement[Any] = func.count().over() if wanted != EVERYTHING else null()
     scan = (
         select(
             jobs.c.id,
             jobs.c.submitted_at,
             _COLUMNS[order.by].label("sorted_by"),
-            func.count().over().label("total"),
+            counted.label("total"),
         )
         .where(*_conditions(wanted))
         .order_by(*_ordering(order, _COLUMNS[order.by], jobs.c.submitted_at, jobs.c.id))
@@ -127,8 +134,8 @@ def searched(username: str, name: str, virtual_cluster: str) -> str:
     return _BETWEEN.join(storable(part).replace(_BETWEEN, " ") for part in parts).casefold()
 
 
-def _count(connection: Connection, wanted: JobFilter) -> int:
-    return connection.scalar(select(func.count(jobs.c.id)).where(*_conditions(wanted))) or 0
+def count_query(wanted: JobFilter) -> Select[Any]:
+    return select(func.count(jobs.c.id)).where(*_conditions(wanted))
 
 
 def _ordering(

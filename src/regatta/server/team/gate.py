@@ -23,13 +23,13 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import identify, shown_by
 from regatta.server.accounts.tokens import note_use
 from regatta.server.connections import ADMIT
-from regatta.server.openpai.refusals import in_openpai_words, refused
+from regatta.server.openpai.openpai_refusals import in_openpai_words, refused
 from regatta.server.openpai_errors import forbidden
 from regatta.server.origins import Ours
 from regatta.server.team.team import Team
 from regatta.server.transport_rules import client_address
 
-#: By method and path: what needs nobody. A method of `*` is any.
+#: By method and path: what needs nobody.
 OPEN = frozenset(
     {
         ("GET", "/healthz"),
@@ -78,6 +78,17 @@ def address_of(request: Request) -> str:
     """For `Depends`: from where."""
     address: str = request.state.address
     return address
+
+
+def admit(request: Request) -> None:
+    """For a path that carries its own proof, once that was looked at: its connection is no
+    stranger's any more, and may take its time."""
+    _admit(request.scope["state"])
+
+
+def _admit(state: dict[str, Any]) -> None:
+    known: Callable[[], None] = state.get(ADMIT, lambda: None)
+    known()
 
 
 def plain_path(path: str) -> str:
@@ -136,8 +147,7 @@ class Gate:
         if known.note_use:
             await database.run(note_use, known.caller.handle, now)
         state["caller"] = known.caller
-        admit: Callable[[], None] = state.get(ADMIT, lambda: None)
-        admit()
+        _admit(state)
 
     def _address(self, scope: Scope, headers: Headers) -> str:
         peer = scope["client"][0] if scope.get("client") else ""

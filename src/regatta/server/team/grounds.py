@@ -24,6 +24,10 @@ class Grounds(Protocol):
         """What was made for this job alone: the job is no more."""
         ...
 
+    async def clear_previews(self) -> None:
+        """Of previews that were cut off by a server's death."""
+        ...
+
 
 class MachineGrounds:
     def __init__(self, isolation: Isolation) -> None:
@@ -36,6 +40,10 @@ class MachineGrounds:
         failure = await asyncio.to_thread(self._isolation.forget, job_id)
         if failure is not None:
             log.warning("the work folder of a job that is gone stays: %s", failure)
+
+    async def clear_previews(self) -> None:
+        for failure in await asyncio.to_thread(self._isolation.forget_previews):
+            log.warning("the work folder of a preview stays: %s", failure)
 
 
 class MakesNamespaces(Protocol):
@@ -52,3 +60,6 @@ class ClusterGrounds:
 
     async def clear(self, job_id: str) -> None:
         """A namespace stays for the account's next job."""
+
+    async def clear_previews(self) -> None:
+        """Nothing was made for one."""

@@ -31,11 +31,13 @@ from regatta.server.team.unix_uids import (
     same_named,
     take_next,
 )
-from regatta.server.team.work_folders import HOME, RUNS, WorkFolders
+from regatta.server.team.work_folders import HOME, RUNS, WorkFolders, can_be_passed
 
 Kind = Literal["users", "container", "none"]
 KINDS: tuple[Kind, ...] = ("users", "container", "none")
 
+#: What the ids of previews begin with, which are no jobs.
+PREVIEW = "preview-"
 #: Where no settings say otherwise.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 WORK_OF_ROOT = Path("/var/lib/regatta/work")
@@ -59,9 +61,12 @@ class IsolationSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def default_work(state: Path) -> Path:
-    """Beside the state folder, and where others can reach it when that is asked for."""
-    return WORK_OF_ROOT if os.geteuid() == 0 else state.parent / "work"
+def default_work(kind: Kind, state: Path) -> Path:
+    """Beside the state folder; for accounts that cannot reach that place, where they can."""
+    beside = state.parent / "work"
+    if kind == "users" and not can_be_passed(beside):
+        return WORK_OF_ROOT
+    return beside
 
 
 class Isolation:
@@ -71,7 +76,7 @@ class Isolation:
         self._settings = settings
         self._database = database
         self._runtime = _check(settings)
-        work = settings.work or default_work(state)
+        work = settings.work or default_work(settings.kind, state)
         self._work = WorkFolders(work, others_pass=settings.kind == "users")
         self._work.open(state)
         self._given = {"PATH": PATH, "LANG": "C.UTF-8", **settings.environment}
@@ -130,9 +135,10 @@ class Isolation:
         """What keeps the folder of a job that is gone from being removed; None: nothing does."""
         return self._work.forget(job_id)
 
-    def forget_all_but(self, known: Collection[str]) -> list[OSError]:
-        """The same, of jobs that went while no server ran."""
-        return self._work.forget_all_but(known)
+    def forget_previews(self) -> list[OSError]:
+        """The same, of previews that were cut off. A job's folder is never taken for a leftover,
+        whatever is on record of it: the record may be in another database."""
+        return self._work.forget_like(PREVIEW)
 
     def _choose(self, user: User, held: Collection[int]) -> int:
         named = same_named(user.name, held)

@@ -8,7 +8,7 @@ import asyncio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regatta.api.errors import ServerStopped
-from regatta.server.openpai.refusals import refused
+from regatta.server.openpai.openpai_refusals import refused
 
 LEAVING = (
     "the server is being stopped, and what you asked for may have been done or not; send it again "

@@ -19,8 +19,8 @@ from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.single_server import SingleServer
 from regatta.server.records.team_database import Database
 from regatta.server.run import Process, Served, run
+from regatta.server.team.forgetting import keep_house
 from regatta.server.team.grounds import Grounds
-from regatta.server.team.housekeeping import keep_house
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
@@ -75,6 +75,7 @@ def serve_team(
             raise
         team = Team(database, engine, opening.engine_name, opening.settings, grounds)
         await team.desk.loose_ends.settle_all()
+        await grounds.clear_previews()
         ours = Ours(
             secure=opening.transport.secure,
             names=frozenset(process.hosts),

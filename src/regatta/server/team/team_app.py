@@ -20,7 +20,7 @@ from regatta.server.accounts.caller import require_admin
 from regatta.server.app import API
 from regatta.server.body_limit import CODE, LARGEST_BODY, BodyLimit
 from regatta.server.openpai import account_routes, handlers, job_contract
-from regatta.server.openpai.refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
+from regatta.server.openpai.openpai_refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
 from regatta.server.origins import Ours
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes

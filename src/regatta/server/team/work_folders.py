@@ -16,7 +16,7 @@ import re
 import shutil
 import stat
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,7 +48,10 @@ class WorkFolders:
             )
         mode = _PASSED if self._others_pass else _CLOSED
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            for folder in [above for above in reversed(path.parents) if not above.exists()]:
+                folder.mkdir(exist_ok=True)
+                folder.chmod(0o755 if self._others_pass else _CLOSED)  # whatever our mask is
+            path.mkdir(exist_ok=True)
             _require_ours(path)
             path.chmod(mode)
             self._copy_library()
@@ -60,12 +63,12 @@ class WorkFolders:
                 f"work: {path} is that of the server whose state folder is {whose}; name another "
                 f"folder. If the state folder was moved, write its new path into {path / _STATE}"
             )
-        for above in path.parents if self._others_pass else ():
-            if not above.stat().st_mode & stat.S_IXOTH:
-                raise BadSetting(
-                    f"work: {path} is in {above}, which other accounts may not pass; name a folder "
-                    "that they can reach, as /var/lib/regatta/work"
-                )
+        if self._others_pass and not can_be_passed(path):
+            above = next(folder for folder in path.parents if not _is_passed(folder))
+            raise BadSetting(
+                f"work: {path} is in {above}, which other accounts may not pass; name a folder "
+                "that they can reach, as /var/lib/regatta/work"
+            )
 
     @property
     def library(self) -> Path:
@@ -121,9 +124,18 @@ class WorkFolders:
         """Those that have a folder."""
         return (job.name for job in self.path.glob(f"*/{JOBS}/*"))
 
-    def forget_all_but(self, known: Collection[str]) -> list[OSError]:
-        strangers = [job for job in self.jobs() if job not in known]
-        return [failure for job in strangers if (failure := self.forget(job)) is not None]
+    def forget_like(self, prefix: str) -> list[OSError]:
+        some = [job for job in self.jobs() if job.startswith(prefix)]
+        return [failure for job in some if (failure := self.forget(job)) is not None]
+
+
+def can_be_passed(path: Path) -> bool:
+    """By every account, on the way to it; what is not there yet is made so."""
+    return all(map(_is_passed, Path(os.path.realpath(path)).parents))
+
+
+def _is_passed(folder: Path) -> bool:
+    return not folder.exists() or bool(folder.stat().st_mode & stat.S_IXOTH)
 
 
 def _checked(job_id: str) -> str:

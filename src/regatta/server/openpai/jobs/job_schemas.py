@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.responses import Response
+
 from regatta.server.openpai.jobs.job_shapes import ExecutionWish, TagWish
 from regatta.server.openpai.openpai_schemas import body_of, openpai_answers
 from regatta.server.records.job_lists import SortBy
 from regatta.server.schemas import Declared, Schema, of
+
+
+class YamlText(Response):
+    media_type = "text/yaml"
+
+
+class PlainText(Response):
+    media_type = "text/plain"
+
 
 TEXT: Schema = {"type": "string"}
 #: Of YAML: what it says.
@@ -53,9 +64,12 @@ def either(*schemas: Schema) -> Schema:
     return {"oneOf": list(schemas)}
 
 
-def text_answers(schemas: dict[int, Schema], media: str) -> Declared:
+def text_answers(schemas: dict[int, Schema], media: type[Response]) -> Declared:
     """As `openpai_answers`, with an answer that is no JSON."""
     declared = openpai_answers({})
     for status, schema in schemas.items():
-        declared[status] = {"description": "As asked.", "content": {media: {"schema": schema}}}
+        declared[status] = {
+            "description": "As asked.",
+            "content": {str(media.media_type): {"schema": schema}},
+        }
     return declared

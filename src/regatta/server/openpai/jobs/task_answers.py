@@ -7,7 +7,7 @@ that ran on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import asdict
@@ -73,27 +73,39 @@ def name_of_role(story: JobStory, label: str | None) -> str | None:
 
 
 def roles_shown(story: JobStory, attempt: int) -> dict[str, OpenPaiRole]:
+    of_task: dict[tuple[str, int], list[ReplicaRow]] = {}
+    for one in story.replicas:
+        of_task.setdefault((one.role, one.replica_index), []).append(one)
     return {
         plan.name: OpenPaiRole(
             task_role_status=TaskRoleName(name=plan.name),
-            task_statuses=tuple(_tasks(story, plan, attempt)),
+            task_statuses=tuple(
+                _task(story, plan, index, attempt, of_task.get((plan.label, index), ()))
+                for index in range(plan.tasks)
+            ),
         )
         for plan in plans_of(story)
     }
 
 
-def lives_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> list[Life]:
+def lives_of(
+    story: JobStory,
+    plan: RolePlan,
+    index: int,
+    attempt: int,
+    among: Sequence[ReplicaRow] | None = None,
+) -> list[Life]:
     """Of one task in one attempt of the job, the first one first. Where tasks start again alone,
-    all that it had until then."""
+    all that it had until then. `among`: where to look for them, else among all of the job's."""
     mine = [
         one
-        for one in story.replicas
+        for one in (story.replicas if among is None else among)
         if (one.role, one.replica_index) == (plan.label, index) and one.attempt <= attempt
     ]
     mine.sort(key=lambda one: (one.attempt, one.created_at or 0))
     if mine and not _starts_alone(story.job):
         mine = [one for one in mine if one.attempt == mine[-1].attempt]
-    return [_life(story.row, one, attempt) for one in mine]
+    return [_life(story.row, one) for one in mine]
 
 
 def history_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> TaskHistory:
@@ -118,13 +130,14 @@ def history_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> Tas
     )
 
 
-def _tasks(story: JobStory, plan: RolePlan, attempt: int) -> Iterator[OpenPaiTask]:
-    for index in range(plan.tasks):
-        yield _task(story, plan, index, attempt)
-
-
-def _task(story: JobStory, plan: RolePlan, index: int, attempt: int) -> OpenPaiTask:
-    lives = lives_of(story, plan, index, attempt)
+def _task(
+    story: JobStory,
+    plan: RolePlan,
+    index: int,
+    attempt: int,
+    among: Sequence[ReplicaRow] | None = None,
+) -> OpenPaiTask:
+    lives = lives_of(story, plan, index, attempt, among)
     if not lives:
         return _without_a_life(story.row, plan, index, attempt)
     first, last = lives[0].replica, lives[-1]
@@ -182,7 +195,7 @@ def _attempt(story: JobStory, plan: RolePlan, life: Life, attempt: int, number: 
     )
 
 
-def _life(row: JobRow, replica: ReplicaRow, attempt: int) -> Life:
+def _life(row: JobRow, replica: ReplicaRow) -> Life:
     state, code = _state(row, replica), replica.exit_code
     if state is State.STOPPED:
         code = STOPPED_BY_USER if row.exit_code == STOPPED_BY_USER else STOPPED_WITH_JOB

@@ -10,7 +10,7 @@ from regatta.api.errors import JobNotFound, NoRecord
 from regatta.engines.base import LogQuery
 from regatta.server.openpai.jobs.frameworks import row_seen, story_seen
 from regatta.server.openpai.jobs.job_answers import events_shown, has_attempt
-from regatta.server.openpai.jobs.job_schemas import TEXT, text_answers
+from regatta.server.openpai.jobs.job_schemas import TEXT, PlainText, text_answers
 from regatta.server.openpai.jobs.job_shapes import (
     EventsWithCount,
     LogLocation,
@@ -33,11 +33,10 @@ from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import SIGNED_PREFIX, Asking
+from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit
 from regatta.server.team.team import Team
 
 TASK = JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
-PLAIN = "text/plain"
 
 
 def task_routes(team: Team) -> APIRouter:
@@ -107,12 +106,13 @@ def task_routes(team: Team) -> APIRouter:
 
     @routes.get(
         SIGNED_PREFIX + "{signed}",
-        response_class=Response,
-        responses=text_answers({200: TEXT, 206: TEXT}, PLAIN),
+        response_class=PlainText,
+        responses=text_answers({200: TEXT, 206: TEXT}, PlainText),
     )
-    async def log(signed: str) -> Response:
+    async def log(request: Request, signed: str) -> Response:
         """What a task printed: 200 with all of it, 206 with its end."""
         link = read_link(signed, team.link_key, team.now())
+        admit(request)
         try:
             row = await team.database.read(job_by_id, link.job)
         except NoRecord:
@@ -123,8 +123,8 @@ def task_routes(team: Team) -> APIRouter:
         text = TaskLog(team.engine, row.namespace, row.engine_name, query, link.stream)
         headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
         if link.tail:
-            return Response(await text.tail(), 206, headers, PLAIN)
-        return StreamingResponse(await text.whole(), 200, headers, PLAIN)
+            return PlainText(await text.tail(), 206, headers)
+        return StreamingResponse(await text.whole(), 200, headers, PlainText.media_type)
 
     return routes
 
@@ -152,9 +152,10 @@ def _life(story: JobStory, plan: RolePlan, index: int, attempt: int, life: str) 
 
 
 async def _has_log(team: Team, story: JobStory, replica: ReplicaRow) -> bool:
-    """Whether the engine still has it: a cluster has none once the pod is gone."""
+    """Whether it has begun to print, and the engine still has that: a cluster has nothing once the
+    pod is gone."""
     row = story.row
-    if row.engine_uid is None:
+    if row.engine_uid is None or replica.started_at is None:
         return False
     try:
         pods = await team.engine.pods(row.namespace, row.engine_name, row.engine_uid)

@@ -13,12 +13,12 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.openpai.jobs.frameworks import BETWEEN
 from regatta.server.openpai.jobs.job_answers import detail
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type
-from regatta.server.openpai.jobs.job_schemas import EXECUTION, MAP, config_body
+from regatta.server.openpai.jobs.job_schemas import EXECUTION, MAP, YamlText, config_body
 from regatta.server.openpai.jobs.job_shapes import SaidOnly
 from regatta.server.openpai.jobs.list_query import LARGEST_LIMIT
 from regatta.server.openpai.jobs.submitting import submit_config
 from regatta.server.openpai.jobs.v1_shapes import OldDetail, OldSummary, old_detail, old_summary
-from regatta.server.openpai.jobs.v2_job_routes import YAML_MEDIA, config_of, no_ssh
+from regatta.server.openpai.jobs.v2_job_routes import config_of, no_ssh
 from regatta.server.openpai.openpai_schemas import list_of, openpai_answers
 from regatta.server.openpai_errors import forbidden
 from regatta.server.records.job_lists import NEWEST_FIRST, JobFilter
@@ -98,10 +98,10 @@ def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[st
         row = await _seen(team, caller, request, username, name)
         written = await config_of(team, row)
         if "yaml" in request.headers.get("accept", "").lower():
-            return Response(written, media_type=YAML_MEDIA)
+            return YamlText(written)
         return answer(yaml.safe_load(written))
 
-    @routes.get(path + "/ssh", responses=openpai_answers({}))
+    @routes.get(path + "/ssh", status_code=404, responses=openpai_answers({}))
     async def ssh(
         request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
@@ -119,7 +119,7 @@ def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[st
 
 def _config_answers() -> dict[int | str, dict[str, object]]:
     declared = openpai_answers({200: MAP})
-    declared[200]["content"][YAML_MEDIA] = {"schema": MAP}
+    declared[200]["content"][str(YamlText.media_type)] = {"schema": MAP}
     return declared
 
 

@@ -16,6 +16,7 @@ from regatta.server.openpai.jobs.job_schemas import (
     LIST_QUERY,
     MAP,
     TAG,
+    YamlText,
     config_body,
     either,
     text_answers,
@@ -40,7 +41,6 @@ from regatta.server.team.team import Team
 
 JOBS = "/api/v2/jobs"
 JOB = JOBS + "/{framework}"
-YAML_MEDIA = "text/yaml"
 
 
 def v2_job_routes(team: Team) -> APIRouter:
@@ -87,7 +87,9 @@ def v2_job_routes(team: Team) -> APIRouter:
             raise no_attempt(framework, attempt)
         return answer(detail(story, number))
 
-    @routes.get(JOB + "/config", responses=text_answers({200: MAP}, YAML_MEDIA))
+    @routes.get(
+        JOB + "/config", response_class=YamlText, responses=text_answers({200: MAP}, YamlText)
+    )
     async def config(request: Request, caller: Asking, framework: str) -> Response:
         """Always as v2 has it, secrets masked."""
         row = await row_seen(team, caller, framework, request)
@@ -95,7 +97,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         if row.protocol == 1:
             shown = as_v2(yaml.safe_load(written))
             written = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
-        return Response(written, media_type=YAML_MEDIA)
+        return YamlText(written)
 
     @routes.put(
         JOB + "/executionType",
@@ -111,7 +113,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         message = f"Execute job {framework} successfully."
         return answer(Said(status=202, message=message), 202)
 
-    @routes.get(JOB + "/ssh", responses=openpai_answers({}))
+    @routes.get(JOB + "/ssh", status_code=404, responses=openpai_answers({}))
     async def ssh(request: Request, caller: Asking, framework: str) -> Response:
         """There is none, as in OpenPAI itself since it runs on Kubernetes."""
         raise no_ssh((await row_seen(team, caller, framework, request)).name)

@@ -52,12 +52,15 @@ from regatta.server.records.submits import (
 from regatta.server.records.team_database import Database
 from regatta.server.team.account_namespaces import account_namespace
 from regatta.server.team.grounds import Grounds
+from regatta.server.team.isolation import PREVIEW
 from regatta.server.team.submitting.loose_ends import LooseEnds
 from regatta.server.team.submitting.turns import Turns
 from regatta.server.team.team_settings import TeamSettings
 
 _T = TypeVar("_T")
 
+#: Submissions of one account that an engine looks at; the others wait for their turn.
+AT_ONCE = 8
 #: Milliseconds in which every engine knows the key of a submit; after that the record does.
 ENGINES_REMEMBER = 86_400_000
 
@@ -78,6 +81,8 @@ class HandingIn:
         self._settings, self._grounds, self._now = settings, grounds, now
         self._turns, self._loose_ends = turns, loose_ends
         self._underway: set[asyncio.Future[Any]] = set()
+        #: What looks at a submission takes a process, so nobody has them all.
+        self._of_one_account = Turns(AT_ONCE)
 
     async def submit(
         self, caller: Caller, submission: Submission, shell: Shell | None, *, takes_over: bool
@@ -112,8 +117,9 @@ class HandingIn:
         self, user: User, new: NewJob, submission: Submission
     ) -> tuple[JobRow, Accepted]:
         try:
-            ground = await self._grounds.prepare(user, new.namespace, new.id)
-            accepted = await self._engine.submit(submission, ground)
+            async with self._of_one_account.of(user.id):
+                ground = await self._grounds.prepare(user, new.namespace, new.id)
+                accepted = await self._engine.submit(submission, ground)
             await self._database.run(finish_submit, new.id, accepted.job)
         except RegattaError as why:
             await self._give_up(new.id, refused=_is_refusal(why))
@@ -178,10 +184,11 @@ class HandingIn:
         user, submission = await self._as_theirs(caller, submission, shell)
         loaded = await asyncio.to_thread(read_submission, submission)
         await self._check_cluster(user, loaded)
-        namespace, rehearsal = account_namespace(user.name), f"preview-{uuid.uuid4().hex}"
+        namespace, rehearsal = account_namespace(user.name), PREVIEW + uuid.uuid4().hex
         try:
-            ground = await self._grounds.prepare(user, namespace, rehearsal)
-            return await self._engine.preview(submission, ground, stored=stored)
+            async with self._of_one_account.of(user.id):
+                ground = await self._grounds.prepare(user, namespace, rehearsal)
+                return await self._engine.preview(submission, ground, stored=stored)
         finally:
             await self._grounds.clear(rehearsal)
 

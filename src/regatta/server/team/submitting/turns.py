@@ -1,4 +1,4 @@
-"""One at a time, by key: whoever changes a job waits for whoever hands it in.
+"""One at a time, or a few, by key: whoever changes a job waits for whoever hands it in.
 
 There is one server on a database (`records/single_server`), so turns need be taken here alone.
 """
@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 
 
 class Turns:
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = 1) -> None:
+        self._at_once = at_once
         #: Only of keys that somebody has, or waits for: how many those are.
-        self._locks: dict[Hashable, tuple[asyncio.Lock, int]] = {}
+        self._locks: dict[Hashable, tuple[asyncio.Semaphore, int]] = {}
 
     @asynccontextmanager
     async def of(self, key: Hashable) -> AsyncGenerator[None, None]:
-        lock, wanted = self._locks.get(key, (asyncio.Lock(), 0))
+        lock, wanted = self._locks.get(key, (asyncio.Semaphore(self._at_once), 0))
         self._locks[key] = (lock, wanted + 1)
         try:
             async with lock:

@@ -31,10 +31,12 @@ class Departures:
         self._jobs: OrderedDict[str, JobDocument] = OrderedDict()
         #: Pods that have not gone as far as the watch has told, by job and by their own uid.
         self._present: dict[str, dict[str, models.Pod]] = {}
+        self._watchers = 0
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Whatever goes while this lasts is kept."""
+        """Whatever goes while this lasts is kept, however many do so at once."""
+        self._watchers += 1
         try:
             async with (
                 self._subscriptions.jobs(None, None, self._job_changed),
@@ -42,7 +44,9 @@ class Departures:
             ):
                 yield
         finally:
-            self._present.clear()
+            self._watchers -= 1
+            if not self._watchers:
+                self._present.clear()
 
     def not_gone_yet(self, job: Job) -> list[models.Pod]:
         """Of its pods those whose end the watch has still to tell. A list may be ahead of it."""

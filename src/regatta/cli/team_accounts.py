@@ -1,0 +1,77 @@
+"""The accounts of a team, by the database of this machine: no server is asked, and none needs to
+run. Whoever may write the database may do this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regatta.cli.outcomes import Exit, Stop
+
+if TYPE_CHECKING:
+    from regatta.cli.settings import Settings
+    from regatta.server.records.team_database import Database
+
+_PARTS = ("sqlalchemy", "alembic", "argon2")
+
+
+def database_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--database",
+        metavar="URL",
+        help="Of the team's records; the one of `regatta serve --team` here unless given.",
+    )(function)
+
+
+@contextmanager
+def team_accounts(
+    settings: Settings, url: str | None, *, create: bool = False
+) -> Iterator[Database]:
+    """`create`: the database is made where there is none."""
+    if settings.named_server:
+        raise Stop(
+            Exit.INVALID,
+            "accounts are kept in the team's database, and no server is asked for them",
+            "Leave --server out, and run this where the database is, or name it with --database.",
+        )
+    require_team_parts()
+    from regatta.server.records.database_url import read_url
+    from regatta.server.records.team_database import Database
+
+    url = url or _usual_url(settings)
+    address = read_url(url)
+    if not create and address.is_sqlite and not address.path.exists():
+        raise Stop(
+            Exit.CONFLICT,
+            f"there are no accounts yet: {address.path} does not exist",
+            "`regatta users add --admin NAME` makes the first one; --database names another place.",
+        )
+    database = Database(url)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def require_team_parts() -> None:
+    from importlib.util import find_spec
+
+    missing = [part for part in _PARTS if find_spec(part) is None]
+    if missing:
+        raise Stop(
+            Exit.INVALID,
+            f"this installation keeps no accounts: {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not installed",
+            "`pip install 'regatta-train[team]'` installs what is missing.",
+        )
+
+
+def _usual_url(settings: Settings) -> str:
+    from regatta.cli.team_places import team_folder, team_settings
+    from regatta.daemon.find import local_home
+    from regatta.server.team.team_settings import team_database_url
+
+    return team_database_url(team_folder(settings.chosen, local_home()), team_settings())

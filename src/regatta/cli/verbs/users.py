@@ -1,0 +1,219 @@
+"""`regatta users`: who may sign in at a team's server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regatta.cli.outcomes import Exit, Stop
+from regatta.cli.password_prompts import asked_password, password_file_option
+from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
+from regatta.cli.show.output import dump, listing, output_option
+from regatta.cli.show.table import table
+from regatta.cli.team_accounts import database_option, team_accounts
+
+if TYPE_CHECKING:
+    from regatta.server.accounts.users import User
+
+
+@click.group("users", context_settings=HELP_NAMES, invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Look after the accounts of a team: who may sign in at `regatta serve --team`.
+
+    These commands work on the team's database itself, on the machine that has it, whether or not
+    the server runs. What they change holds from the next request on.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@command.command("add", cls=Verb)
+@click.argument("user")
+@click.option("--admin", is_flag=True, help="May do everything.")
+@click.option("--email", default="", metavar="ADDRESS", help="Of the user.")
+@password_file_option
+@database_option
+@pass_settings
+def add(
+    settings: Settings,
+    user: str,
+    admin: bool,
+    email: str,
+    password_file: str | None,
+    database: str | None,
+) -> Exit:
+    """Make an account. Asks for its password, twice."""
+    with team_accounts(settings, database, create=True) as accounts:
+        from regatta.server.accounts import administration
+        from regatta.server.accounts.account_rules import check_user_name
+        from regatta.server.accounts.passwords import Hashes
+        from regatta.server.records.moments import now_millis
+
+        check_user_name(user)  # before somebody is asked for a password
+        password = asked_password(user, password_file, twice=True)
+        made = accounts.run_here(
+            administration.add_user,
+            Hashes(),
+            user,
+            password,
+            now_millis(),
+            admin=admin,
+            email=email,
+        )
+    print(f"{made.name} can sign in now{', as an admin' if admin else ''}")
+    return Exit.OK
+
+
+@command.command("list", cls=Verb)
+@output_option("json", "yaml")
+@database_option
+@pass_settings
+def list_all(settings: Settings, output: str | None, database: str | None) -> Exit:
+    """List the accounts, with their groups."""
+    with team_accounts(settings, database) as accounts:
+        from regatta.server.accounts.administration import list_users
+
+        found = accounts.read_here(list_users)
+    if output:
+        print(dump(listing([_told(user) for user in found]), output))
+        return Exit.OK
+    if not found:
+        click.echo("there are no accounts; `regatta users add --admin NAME` makes one", err=True)
+        return Exit.OK
+    rows = [
+        (
+            user.name,
+            "admin" if user.admin else "-",
+            "disabled" if user.disabled else "-",
+            ",".join(user.groups),
+            str(user.unix_uid) if user.unix_uid is not None else "-",
+            user.email or "-",
+        )
+        for user in found
+    ]
+    headers = ("NAME", "ADMIN", "DISABLED", "GROUPS", "UID", "EMAIL")
+    print(settings.page(table(headers, rows, settings.paint)))
+    return Exit.OK
+
+
+@command.command("remove", cls=Verb)
+@click.argument("user")
+@database_option
+@pass_settings
+def remove(settings: Settings, user: str, database: str | None) -> Exit:
+    """Remove an account, its tokens and memberships. Its jobs and the audit stay.
+
+    Whoever gets the same name later finds those jobs; `disable` keeps the name taken.
+    """
+    removed = _change(settings, database, "remove_user", user)
+    print(f"{removed.name} is removed")
+    return Exit.OK
+
+
+@command.command("password", cls=Verb)
+@click.argument("user")
+@password_file_option
+@database_option
+@pass_settings
+def password(
+    settings: Settings, user: str, password_file: str | None, database: str | None
+) -> Exit:
+    """Give an account another password, and end its sign-ins. Tokens of applications stay."""
+    with team_accounts(settings, database) as accounts:
+        from regatta.server.accounts import administration
+        from regatta.server.accounts.passwords import Hashes
+        from regatta.server.accounts.users import get_user
+        from regatta.server.records.moments import now_millis
+
+        whose = accounts.read_here(get_user, user).name
+        new = asked_password(whose, password_file, twice=True)
+        accounts.run_here(administration.change_password, Hashes(), whose, new, now_millis())
+    print(f"{whose} has another password; earlier sign-ins have ended")
+    return Exit.OK
+
+
+@command.command("disable", cls=Verb)
+@click.argument("user")
+@database_option
+@pass_settings
+def disable(settings: Settings, user: str, database: str | None) -> Exit:
+    """Let nobody sign in with an account, and revoke all its tokens. Its jobs go on."""
+    found = _change(settings, database, "disable_user", user)
+    print(f"{found.name} is disabled, and all its tokens are revoked")
+    return Exit.OK
+
+
+@command.command("enable", cls=Verb)
+@click.argument("user")
+@database_option
+@pass_settings
+def enable(settings: Settings, user: str, database: str | None) -> Exit:
+    """Let a disabled account sign in again."""
+    print(f"{_change(settings, database, 'enable_user', user).name} can sign in again")
+    return Exit.OK
+
+
+@command.command("promote", cls=Verb)
+@click.argument("user")
+@database_option
+@pass_settings
+def promote(settings: Settings, user: str, database: str | None) -> Exit:
+    """Make an account an admin's."""
+    print(f"{_change(settings, database, 'set_admin', user, True).name} is an admin now")
+    return Exit.OK
+
+
+@command.command("demote", cls=Verb)
+@click.argument("user")
+@database_option
+@pass_settings
+def demote(settings: Settings, user: str, database: str | None) -> Exit:
+    """Make an admin's account a member's."""
+    print(f"{_change(settings, database, 'set_admin', user, False).name} is no admin any more")
+    return Exit.OK
+
+
+@command.command("uid", cls=Verb)
+@click.argument("user")
+@click.argument("uid")
+@database_option
+@pass_settings
+def set_uid(settings: Settings, user: str, uid: str, database: str | None) -> Exit:
+    """Say as which Unix account a user's jobs run, with `--isolation users`.
+
+    UID is a number, or none: then the server takes one when it next needs it.
+    """
+    if uid != "none" and not uid.isdecimal():
+        raise Stop(Exit.INVALID, f"UID is {uid!r}", "Write a number, such as 20001, or none.")
+    number = None if uid == "none" else int(uid)
+    found = _change(settings, database, "set_unix_uid", user, number)
+    print(f"jobs of {found.name} run as {'a uid of the range' if number is None else number}")
+    return Exit.OK
+
+
+def _change(settings: Settings, database: str | None, what: str, user: str, *more: Any) -> User:
+    with team_accounts(settings, database) as accounts:
+        from regatta.server.accounts import administration
+        from regatta.server.records.moments import now_millis
+
+        changed: User = accounts.run_here(
+            getattr(administration, what), user, *more, now=now_millis()
+        )
+        return changed
+
+
+def _told(user: User) -> dict[str, Any]:
+    from regatta.server.records.moments import said
+
+    return {
+        "name": user.name,
+        "admin": user.admin,
+        "disabled": user.disabled is not None,
+        "groups": list(user.groups),
+        "email": user.email,
+        "virtualClusters": list(user.virtual_clusters),
+        "unixUid": user.unix_uid,
+        "created": said(user.created),
+    }

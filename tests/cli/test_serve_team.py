@@ -1,0 +1,180 @@
+"""`regatta serve --team` as a command: what it refuses and in which words, what it leaves in its
+folder, and how it is reached."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from regatta.cli.outcomes import Exit
+from tests.chaos.team_servers import Member, TeamProcess, eventually
+from tests.server.records.conftest import postgresql, pytest_collection_finish, url
+
+__all__ = ["postgresql", "pytest_collection_finish", "url"]
+
+
+@pytest.fixture
+def serving(tmp_path: Path, url: str) -> Iterator[TeamProcess]:
+    server = TeamProcess(tmp_path, url).start()
+    yield server
+    server.kill()
+
+
+def _said(server: TeamProcess, *words: str) -> tuple[int, str]:
+    """Exit code and what was said, of a command on the machine of a server."""
+    done = subprocess.run(
+        server.command(*words),
+        env=server.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_second_server_on_the_same_database_refuses(serving: TeamProcess, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    second = TeamProcess(elsewhere, serving.url)
+    code, said = _said(second, "serve", "--team", "--database", serving.url)
+    assert code == Exit.CONFLICT, said
+    assert "another server" in said
+    assert "keeps its records in" in said
+    assert "stop that one, or name another database" in said
+    assert "p%40ss" not in said  # of PostgreSQL's address, the password
+
+    serving.kill()
+    second.start()  # whoever died holds nothing any more
+    second.kill()
+
+
+def test_a_second_server_in_the_same_folder_refuses(serving: TeamProcess) -> None:
+    code, said = _said(serving, "serve", "--team", "--database", serving.url)
+    assert (code, "a server already runs on" in said) == (Exit.CONFLICT, True), said
+
+
+def test_a_teams_folder_is_served_to_nobody_without_accounts(serving: TeamProcess) -> None:
+    for ends in (False, True):
+        code, said = _said(serving, "serve")
+        assert code == Exit.CONFLICT, said
+        assert "are a team's" in said
+        assert "Start its server with --team, or set REGATTA_HOME to another folder" in said
+        if not ends:
+            serving.stop()
+
+
+def test_there_is_no_token_that_opens_a_teams_server(serving: TeamProcess) -> None:
+    assert not list(serving.state.rglob("server.token*"))
+
+
+def test_a_token_of_before_opens_nothing_and_is_removed(tmp_path: Path) -> None:
+    server = TeamProcess(tmp_path, f"sqlite:///{tmp_path}/team.db")
+    assert _said(server, "server", "start")[0] == 0
+    [token] = server.state.glob("*/server.token")
+    word = token.read_text().strip()
+    assert _said(server, "server", "stop")[0] == 0
+    server.start()
+    try:
+        assert not token.exists()
+        assert Member(server.port, word).ask("GET", "/regatta/v1/jobs").status == 401
+    finally:
+        server.kill()
+
+
+def test_commands_on_the_servers_machine_say_how_to_sign_in(serving: TeamProcess) -> None:
+    code, said = _said(serving, "get")
+    assert code != 0
+    assert "regatta login" in said, said
+
+
+def test_commands_where_a_teams_server_is_down_start_no_other(serving: TeamProcess) -> None:
+    serving.stop()
+    code, said = _said(serving, "get")
+    assert code != 0
+    assert "regatta serve --team" in said, said
+    assert not list(serving.state.rglob("server.token*"))
+
+
+def test_a_server_with_a_certificate_speaks_https_and_nothing_else(tmp_path: Path) -> None:
+    certificate, key = _certificate(tmp_path)
+    flags = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    server = TeamProcess(tmp_path, f"sqlite:///{tmp_path}/team.db", *flags)
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    ann = Member(server.port, server.account("ann").token, trusted)
+    process = server.launch()
+    try:
+        eventually(lambda: f"serving https://127.0.0.1:{server.port}" in server.log, "HTTPS")
+        assert process.poll() is None
+        assert ann.ask("GET", "/regatta/v1/jobs").body == {"items": []}
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as plain:
+            plain.request("GET", "/healthz")
+            with pytest.raises((http.client.HTTPException, OSError)):
+                plain.getresponse()
+    finally:
+        server.kill()
+
+
+REFUSED = {
+    "in clear, where others can listen": (
+        ("--host", "0.0.0.0"),
+        "passwords would cross the network in clear; give --tls-cert FILE and --tls-key FILE, or "
+        "--behind-proxy",
+    ),
+    "behind a proxy, with nothing said of whose processes jobs are": (
+        ("--host", "0.0.0.0", "--behind-proxy"),
+        "nothing says whose the processes of members' jobs are; add --isolation users",
+    ),
+    "a database that there is no driver for": (
+        ("--database", "mysql://ann@127.0.0.1/team"),
+        "mysql",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_not_be_safe_is_not_begun(tmp_path: Path, case: str) -> None:
+    words, sentence = REFUSED[case]
+    code, said = _said(TeamProcess(tmp_path, "sqlite://"), "serve", "--team", *words)
+    assert code == Exit.INVALID, said
+    assert sentence in " ".join(said.split())
+
+
+def test_half_a_certificate_is_refused(tmp_path: Path) -> None:
+    certificate, _ = _certificate(tmp_path)
+    server = TeamProcess(tmp_path, "sqlite://")
+    code, said = _said(server, "serve", "--team", "--tls-cert", str(certificate))
+    assert (code, "--tls-cert needs --tls-key" in said) == (Exit.INVALID, True), said
+
+
+def test_flags_of_teams_mean_nothing_without_one(tmp_path: Path) -> None:
+    server = TeamProcess(tmp_path, "sqlite://")
+    code, said = _said(server, "serve", "--database", "sqlite:///x.db")
+    assert (code, "--database is about a team's server" in said) == (Exit.INVALID, True), said
+
+
+def test_a_server_without_accounts_says_so(tmp_path: Path) -> None:
+    server = TeamProcess(tmp_path, f"sqlite:///{tmp_path}/team.db").start()
+    try:
+        assert "nobody can sign in yet: `regatta users add --admin NAME`" in server.log
+    finally:
+        server.kill()
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Made by us, for this machine."""
+    openssl = shutil.which("openssl")
+    assert openssl, "tests of TLS need openssl"
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=regatta"]
+    words += ["-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([openssl, *words, *files], check=True, capture_output=True)
+    return certificate, key

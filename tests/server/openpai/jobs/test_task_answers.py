@@ -1,0 +1,142 @@
+"""A job's tasks at each of its attempts, as records tell them. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from regatta.api.load import load_job
+from regatta.api.openpai.wanted import Setting
+from regatta.server.openpai.jobs.job_answers import AttemptStory, detail, job_attempt
+from regatta.server.openpai.jobs.task_answers import history_of, plan_named, roles_shown
+from regatta.server.openpai_states import State
+from regatta.server.records.job_rows import AttemptRow, JobRow, ReplicaRow
+from regatta.server.records.job_story import JobStory
+from tests.openpai_configs import a_task_role, version_one, version_two
+
+
+def a_row(**changes: Any) -> JobRow:
+    fields: dict[str, Any] = dict.fromkeys(JobRow.__struct_fields__)
+    words = ("id", "engine", "namespace", "engine_name", "username", "name", "virtual_cluster")
+    more = ("priority", "submit_state", "phase", "reason", "message", "trigger_message", "notes")
+    fields |= dict.fromkeys((*words, *more), "x") | {"message": "", "notes": "", "reason": ""}
+    counts = ("protocol", "attempt", "retries", "retries_user", "retries_platform")
+    fields |= dict.fromkeys((*counts, "retries_resource", "total_tasks", "total_roles"), 0)
+    fields |= {"total_gpus": 0, "submitted_at": 1, "execution_type": "START", "end_seen": True}
+    fields |= {"state": "RUNNING", "sub_state": "AttemptRunning", "tags": ()}
+    return JobRow(**{**fields, **changes})
+
+
+def a_replica(role: str, attempt: int = 0, index: int = 0, **changes: Any) -> ReplicaRow:
+    fields: dict[str, Any] = dict.fromkeys(ReplicaRow.__struct_fields__)
+    fields |= dict.fromkeys(("name", "node", "address", "gpus", "reason", "message"), "")
+    fields |= {"uid": f"{role}-{index}-{attempt}", "role": role, "replica_index": index}
+    fields |= {"attempt": attempt, "phase": "Running", "restarts": 0, "last_seen_at": 0}
+    return ReplicaRow(**{**fields, **changes})
+
+
+def a_story(text: str, row: JobRow, *replicas: ReplicaRow, attempts: Any = ()) -> JobStory:
+    job = load_job(text, setting=Setting(user="ann")).job
+    return JobStory(row=row, job=job, attempts=tuple(attempts), replicas=replicas)
+
+
+ONE = version_one("j", a_task_role("ps_server", "true", 2))
+
+
+def states(story: JobStory, attempt: int = 0) -> list[State]:
+    return [task.task_state for task in roles_shown(story, attempt)["ps_server"].task_statuses]
+
+
+@pytest.mark.parametrize(
+    ("job", "replica", "state"),
+    [
+        ("RUNNING", {"phase": "Running"}, "RUNNING"),
+        ("WAITING", {"phase": "Pending"}, "WAITING"),
+        ("WAITING", {"phase": "Starting"}, "WAITING"),
+        ("STOPPING", {"phase": "Running"}, "STOPPING"),
+        ("SUCCEEDED", {"phase": "Succeeded", "exit_code": 0}, "SUCCEEDED"),
+        ("FAILED", {"phase": "Failed", "exit_code": 3}, "FAILED"),
+        ("STOPPED", {"phase": "Failed", "exit_code": 143, "reason": "Stopped"}, "STOPPED"),
+        ("UNKNOWN", {"phase": "Unknown"}, "UNKNOWN"),
+    ],
+)
+def test_a_task_is_in_the_state_that_its_replica_says(
+    job: str, replica: dict[str, Any], state: str
+) -> None:
+    story = a_story(ONE, a_row(state=job), a_replica("ps-server", **replica))
+    assert states(story)[0] == state
+
+
+@pytest.mark.parametrize(
+    ("job", "state"),
+    [("WAITING", "WAITING"), ("STOPPED", "STOPPED"), ("FAILED", "STOPPED"), ("UNKNOWN", "UNKNOWN")],
+)
+def test_a_task_without_a_replica_waits_until_its_job_is_over(job: str, state: str) -> None:
+    assert states(a_story(ONE, a_row(state=job))) == [state, state]
+
+
+def test_an_earlier_attempt_shows_the_replicas_of_then() -> None:
+    first = a_replica("ps-server", phase="Failed", exit_code=5, reason="Error")
+    story = a_story(ONE, a_row(attempt=1), first, a_replica("ps-server", 1))
+    assert states(story, 0) == [State.FAILED, State.STOPPED]
+    assert states(story, 1) == [State.RUNNING, State.WAITING]
+
+
+def test_where_tasks_start_again_alone_their_lives_are_counted() -> None:
+    text = version_two("j", ["true"], extras={"gangAllocation": False})
+    document = text.replace("dockerImage", "taskRetryCount: 2\n    dockerImage")
+    lives = (
+        a_replica("worker-0", phase="Failed", exit_code=5, created_at=1),
+        a_replica("worker-0", 1, created_at=2),
+    )
+    story = a_story(document, a_row(attempt=1), *lives)
+    plan = plan_named(story, "worker_0")
+    assert plan is not None
+    history = history_of(story, plan, 0, 1)
+    assert (history.retries, history.task_state) == (1, State.RUNNING)
+    assert [one.attempt_state for one in history.attempts] == [State.FAILED, State.RUNNING]
+
+
+def test_ports_are_by_the_label_that_the_config_gave_them() -> None:
+    ports = [{"label": "rpc", "portNumber": 2}]
+    text = version_one("j", a_task_role("ps_server", "true", portList=ports))
+    replica = a_replica("ps-server", first_port=100, last_port=119)
+    (task,) = roles_shown(a_story(text, a_row(), replica), 0)["ps_server"].task_statuses
+    assert task.container_ports == {"rpc": "100,101", "http": "102", "ssh": "103"}
+
+
+def test_an_attempt_before_the_last_is_blamed_on_who_failed_first() -> None:
+    told = AttemptRow(
+        number=0,
+        started_at=1,
+        ended_at=2,
+        outcome="Restarted",
+        reason="Error",
+        message="broke",
+        blamed_role="ps-server",
+        blamed_index=1,
+        exit_code=5,
+    )
+    story = a_story(ONE, a_row(attempt=1), attempts=[told])
+    shown = detail(story, 0).job_status
+    assert (shown.app_exit_code, shown.attempt_state) == (5, State.FAILED)
+    assert shown.app_exit_trigger_task_role_name == "ps_server"
+    assert shown.app_exit_trigger_message == "broke"
+    assert shown.state is State.RUNNING
+    assert detail(story, 1).job_status.app_exit_code is None
+    assert not job_attempt(story, 0).is_latest
+
+
+def test_a_job_that_was_killed_for_memory_says_so() -> None:
+    row = a_row(state="FAILED", exit_code=137, trigger_role="ps-server", trigger_index=0)
+    killed = a_replica("ps-server", phase="Failed", exit_code=137, reason="OOMKilled")
+    spec = AttemptStory(a_story(ONE, row, killed), 0).spec
+    assert spec is not None
+    assert (spec.phrase, spec.type) == ("UserContainerDockerOOMKilled", "USER_FAILURE")
+
+
+def test_a_job_that_came_past_the_server_shows_what_was_seen_of_it() -> None:
+    story = JobStory(row=a_row(), job=None, attempts=(), replicas=(a_replica("worker", 0, 1),))
+    tasks = roles_shown(story, 0)["worker"].task_statuses
+    assert [task.task_state for task in tasks] == [State.WAITING, State.RUNNING]
