@@ -71,6 +71,7 @@ CASES = (
     Asked("DELETE", JOB, f"{HERE}/long", 200),
     Asked("DELETE", JOB, f"{HERE}/none", 404),
     Asked("DELETE", JOBS, f"{HERE}?endedBefore=2026-01-02T12:00:00", 400),
+    Asked("DELETE", JOBS, f"{HERE}?endedBefore=1700000000.5", 400),
     Asked("DELETE", JOBS, f"{HERE}?live=true", 200),
 )
 

@@ -28,6 +28,7 @@ from tests.server.team.serving import TeamServer, a_team_server
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent.parent
+CONFIG = HERE / "schemathesis.toml"
 BOSS = "boss"
 #: How long a stream is, in seconds: what it says at once, and no more.
 MOMENT = 0.05
@@ -69,7 +70,7 @@ def schemathesis(server: TeamServer, folder: Path, *options: str) -> tuple[int, 
     described.write_bytes(server.ask("GET", "/regatta/v1/openapi.json", token).body)
     command = [
         *(sys.executable, "-m", "schemathesis.cli"),
-        *("--config-file", str(HERE / "schemathesis.toml")),
+        *("--config-file", str(CONFIG)),
         *("run", str(described), "--url", server.url, "--no-color", *options),
     ]
     place = {URL: server.url, TOKEN: token, USER: BOSS, PASSWORD_VARIABLE: PASSWORD}
@@ -88,6 +89,8 @@ def test_everything_that_is_described_is_true(asked: TeamServer, tmp_path: Path)
     code, said = schemathesis(asked, tmp_path)
 
     assert code == 0, said
+    # Nothing that was sent took from whoever asks the right to be answered.
+    assert asked.ask("GET", "/api/v2/users", asked.token(BOSS)).status == 200
 
 
 class Planted(NamedTuple):
