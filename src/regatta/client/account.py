@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from regatta.client.channel import API, Channel, read
+from regatta.daemon.about import NewToken, OwnToken, Whoami
 
 LOGIN = "/api/v2/authn/basic/login"
 
@@ -13,30 +14,6 @@ class SignedIn(msgspec.Struct, frozen=True):
     token: str
     user: str
     admin: bool
-
-
-class Whoami(msgspec.Struct, frozen=True):
-    name: str
-    admin: bool
-    groups: tuple[str, ...]
-    namespace: str
-    kind: str
-    expires: str | None
-
-
-class OwnToken(msgspec.Struct, frozen=True, rename="camel"):
-    handle: str
-    kind: str
-    created: str
-    expires: str | None
-    last_used: str | None
-    current: bool
-
-
-class NewToken(msgspec.Struct, frozen=True):
-    token: str
-    handle: str
-    kind: str
 
 
 class _Tokens(msgspec.Struct):

@@ -95,7 +95,7 @@ class _Refusal(msgspec.Struct):
 def written(
     place: Place, method: str, path: str, query: Query | None = None, body: object = None
 ) -> Request:
-    headers = {"Authorization": f"Bearer {place.token}"}
+    headers = {"Authorization": f"Bearer {place.token}"} if place.token else {}
     payload = None
     if body is not None:
         payload = msgspec.json.encode(body)

@@ -1,4 +1,5 @@
-"""What a server says of itself: it writes this, and its clients read it."""
+"""What a server says of itself and, where it has accounts, of the asker's: it writes this, and its
+clients read it."""
 
 from __future__ import annotations
 
@@ -29,3 +30,32 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             takes_shell=self.takes_shell,
             notices=self.notices,
         )
+
+
+class Whoami(msgspec.Struct, frozen=True):
+    name: str
+    admin: bool
+    groups: tuple[str, ...]
+    #: Of the engine: where one's jobs are.
+    namespace: str
+    #: Of the token that was shown.
+    kind: str
+    #: Null: when it is revoked.
+    expires: str | None
+
+
+class OwnToken(msgspec.Struct, frozen=True, rename="camel"):
+    handle: str
+    kind: str
+    created: str
+    expires: str | None
+    last_used: str | None
+    #: Whether it is the one that asks.
+    current: bool
+
+
+class NewToken(msgspec.Struct, frozen=True):
+    #: Shown this once.
+    token: str
+    handle: str
+    kind: str

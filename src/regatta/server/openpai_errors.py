@@ -76,6 +76,16 @@ def user_exists(name: str) -> OpenPaiError:
     return OpenPaiError(409, "ConflictUserError", f"User name {name} already exists.")
 
 
+def name_of_another(name: str) -> OpenPaiError:
+    """Records know owners by name: who got it next would find what was the other's."""
+    return OpenPaiError(
+        409,
+        "ConflictUserError",
+        f"User name {name} was that of an account which is gone, and jobs of it are on record; "
+        "take another name, or delete those jobs first.",
+    )
+
+
 def remove_admin(name: str) -> OpenPaiError:
     said = f"Admin {name} is not allowed to remove."
     return OpenPaiError(403, "RemoveAdminError", said)

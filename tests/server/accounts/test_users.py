@@ -10,6 +10,8 @@ from regatta.server.accounts.tables import MEMBERSHIPS, TOKENS, USERS
 from regatta.server.accounts.tokens import Kind, find_token, issue
 from regatta.server.accounts.user_groups import Group, add_to_group, create_group
 from regatta.server.accounts.users import NewUser, UserChanges
+from regatta.server.records.job_writes import delete_record
+from regatta.server.records.submits import NewJob, begin_submit
 from tests.server.accounts.people import NOW, a_user, refused
 
 
@@ -217,3 +219,18 @@ def test_no_two_users_run_as_one(connection: Connection) -> None:
         users.set_unix_uid(connection, "bob", 5000)
     users.set_unix_uid(connection, "ann", None)
     assert users.set_unix_uid(connection, "bob", 5000).unix_uid == 5000
+
+
+def test_a_name_whose_jobs_are_on_record_is_given_to_nobody_else(connection: Connection) -> None:
+    """Records know owners by name."""
+    job = NewJob(
+        id="j", username="Ann", name="first", engine="local", namespace="n", engine_name="first",
+        submitted_at=NOW,
+    )  # fmt: skip
+    a_user(connection, "Ann")
+    begin_submit(connection, job)
+    users.delete_user(connection, "Ann")
+    with refused(409, "ConflictUserError", "delete those jobs first"):
+        a_user(connection, "ann")
+    delete_record(connection, "j", NOW)
+    assert a_user(connection, "ann").name == "ann"

@@ -105,7 +105,7 @@ def list_all(settings: Settings, output: str | None, database: str | None) -> Ex
 def remove(settings: Settings, user: str, database: str | None) -> Exit:
     """Remove an account, its tokens and memberships. Its jobs and the audit stay.
 
-    Whoever gets the same name later finds those jobs; `disable` keeps the name taken.
+    The name is given to nobody else while jobs of it are on record.
     """
     removed = _change(settings, database, "remove_user", user)
     print(f"{removed.name} is removed")

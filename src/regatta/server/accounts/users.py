@@ -21,10 +21,12 @@ from regatta.server.openpai_errors import (
     OpenPaiError,
     forbidden,
     invalid_parameters,
+    name_of_another,
     no_user,
     remove_admin,
     user_exists,
 )
+from regatta.server.records.job_rows import owns_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ def create_user(
     }
     if _row(connection, new.name) is not None:
         raise user_exists(new.name)
+    if owns_jobs(connection, new.name):
+        raise name_of_another(new.name)
     try:
         connection.execute(insert(USERS).values(values))
     except IntegrityError:  # somebody was quicker

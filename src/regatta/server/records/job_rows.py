@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, exists, func, select
 from sqlalchemy.sql import ColumnElement
 
 from regatta.api.errors import NoRecord
@@ -137,6 +137,12 @@ def job_at(connection: Connection, engine: str, namespace: str, name: str) -> Jo
     """The last one that the engine had in this place, by the engine's own name for it."""
     place = (jobs.c.namespace == namespace, jobs.c.engine_name == name)
     return _one(connection, jobs.c.engine == engine, *place)
+
+
+def owns_jobs(connection: Connection, username: str) -> bool:
+    """Whether anything is on record of somebody who is called so, in whichever case."""
+    theirs = func.lower(jobs.c.username) == username.lower()
+    return bool(connection.scalar(select(exists().where(theirs, jobs.c.deleted_at.is_(None)))))
 
 
 def owners_of(connection: Connection, engine: str, uids: Iterable[str]) -> dict[str, str]:

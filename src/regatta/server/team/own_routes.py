@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from regatta.daemon.about import NewToken, OwnToken, Whoami
 from regatta.server.accounts.browser_sessions import check_browser, ended_cookie, session_cookie
 from regatta.server.accounts.caller import Caller, require_person
 from regatta.server.accounts.tokens import (
@@ -29,35 +30,6 @@ from regatta.server.schemas import NOTHING, answers, items_of, of
 from regatta.server.team.account_namespaces import account_namespace
 from regatta.server.team.gate import Asking, address_of, known_as
 from regatta.server.team.team import Team
-
-
-class Whoami(msgspec.Struct, frozen=True):
-    name: str
-    admin: bool
-    groups: tuple[str, ...]
-    #: Of the engine: where one's jobs are.
-    namespace: str
-    #: Of the token that was shown.
-    kind: str
-    #: Null: when it is revoked.
-    expires: str | None
-
-
-class OwnToken(msgspec.Struct, frozen=True, rename="camel"):
-    handle: str
-    kind: str
-    created: str
-    expires: str | None
-    last_used: str | None
-    #: Whether it is the one that asks.
-    current: bool
-
-
-class NewToken(msgspec.Struct, frozen=True):
-    #: Shown this once.
-    token: str
-    handle: str
-    kind: str
 
 
 class SessionBody(msgspec.Struct):
