@@ -11,7 +11,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
 
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.api.job import Job, document
@@ -90,14 +89,23 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def methods_of(request: Request) -> list[str]:
-    """What may be asked of this path: Starlette tells those of one route, and it has several."""
-    asked = [{**request.scope, "method": method} for method in METHODS]
-    routes = request.app.router.routes
-    return [
-        scope["method"]
-        for scope in asked
-        if any(route.matches(scope)[0] is Match.FULL for route in routes)
-    ]
+    """What may be asked of this path, as `openapi.json` has it: Starlette tells the methods of one
+    route, and a path has several. Where a path is a route's own and also fits into another's
+    braces, its own counts."""
+    described: dict[str, Any] = request.app.openapi()["paths"]
+    parts = request.scope["path"].split("/")
+    fitting = [path for path in described if _fits(path.split("/"), parts)]
+    if not fitting:  # of the description itself, which it does not describe
+        return ["GET"]
+    own = min(fitting, key=lambda path: path.count("{"))
+    return [method for method in METHODS if method.lower() in described[own]]
+
+
+def _fits(template: list[str], parts: list[str]) -> bool:
+    return len(template) == len(parts) and all(
+        wanted == part or (wanted.startswith("{") and part)
+        for wanted, part in zip(template, parts, strict=True)
+    )
 
 
 def _broken(request: Request, error: Exception) -> Response:

@@ -51,6 +51,22 @@ HEALTH: Schema = {
 }
 
 
+#: Of a stream: each of its server-sent events.
+EVENT: Schema = {
+    "type": "object",
+    "properties": {
+        "event": {
+            "enum": [
+                *("job", "gone", "synced", "event", "lines", "remark", "lost", "end", "error"),
+            ]
+        },
+        "id": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+
+
 class EventStream(Response):
     media_type = "text/event-stream"
 
@@ -74,7 +90,7 @@ def answers(schemas: dict[int, Schema], *, streams: bool = False) -> Declared:
         declared[status] = {"description": "As asked.", "content": _json(schema)}
     if streams:
         ok = declared.setdefault(200, {"description": "As asked.", "content": {}})
-        ok["content"][EventStream.media_type] = {"schema": {"type": "string"}}
+        ok["content"][EventStream.media_type] = {"schema": EVENT}
     return declared
 
 
@@ -90,8 +106,25 @@ def install(app: FastAPI, more: tuple[type, ...] = ()) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             _, named = msgspec.json.schema_components((*_ANSWERS, *more), ref_template=_PLACE)
-            plain()["components"]["schemas"].update(named)
+            described = plain()
+            described["components"]["schemas"].update(named)
+            _without_fastapis_own(described)
         assert app.openapi_schema is not None
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _without_fastapis_own(described: dict[str, Any]) -> None:
+    """FastAPI says of every route with parameters that it refuses them with 422 and a shape of its
+    own. Ours are refused with 400, in our shape."""
+    for operations in described["paths"].values():
+        for operation in operations.values():
+            refused = operation["responses"].get("422", {}).get("content", {})
+            if refused.get("application/json", {}).get("schema") == _FASTAPIS:
+                del operation["responses"]["422"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        described["components"]["schemas"].pop(name, None)
+
+
+_FASTAPIS = {"$ref": _PLACE.format(name="HTTPValidationError")}

@@ -213,6 +213,7 @@ class _Serving:
 
     async def _serve(self) -> None:
         listener = socket.create_server(("127.0.0.1", 0))
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as a server has it
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         engine = LocalEngine(self._home, machine=self._machine)
         passwords = Passwords(Hashes(CHEAP))

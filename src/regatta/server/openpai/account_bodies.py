@@ -7,16 +7,37 @@ whoever stores it (`accounts/account_rules`).
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
+from regatta.server.accounts.account_rules import (
+    LONGEST_EMAIL,
+    LONGEST_PASSWORD,
+    LONGEST_TEXT,
+    SHORTEST_PASSWORD,
+)
+from regatta.server.accounts.tables import LONGEST_NAME
 from regatta.server.openpai_errors import invalid_parameters
 
 T = TypeVar("T")
+
+
+def _described(**schema: Any) -> msgspec.Meta:
+    """For `openapi.json` alone: whoever stores it has a sentence for each mistake."""
+    return msgspec.Meta(extra_json_schema=schema)
+
+
+_UserName = Annotated[str, _described(pattern="^[A-Za-z0-9_.-]+$", maxLength=LONGEST_NAME)]
+_GroupName = Annotated[str, _described(pattern="^[A-Za-z0-9_]+$", maxLength=LONGEST_NAME)]
+_NewPassword = Annotated[str, _described(minLength=SHORTEST_PASSWORD, maxLength=LONGEST_PASSWORD)]
+_Email = Annotated[
+    str, _described(pattern=r'^([^\s@<>,;"]+@[^\s@<>,;"]+)?$', maxLength=LONGEST_EMAIL)
+]
+_Text = Annotated[str, _described(maxLength=LONGEST_TEXT)]
 
 _FORM = "application/x-www-form-urlencoded"
 #: How msgspec ends its sentences: where in the body it was.
@@ -31,20 +52,20 @@ class SignInBody(msgspec.Struct):
 
 
 class NewUserBody(msgspec.Struct, rename="camel"):
-    username: str
-    password: str
+    username: _UserName
+    password: _NewPassword
     admin: bool = False
-    email: str = ""
+    email: _Email = ""
     virtual_cluster: list[str] = []
     extension: dict[str, Any] = {}
 
 
 class UserData(msgspec.Struct, rename="camel"):
-    username: str
-    email: str | UnsetType = UNSET
+    username: _UserName
+    email: _Email | UnsetType = UNSET
     virtual_cluster: list[str] | UnsetType = UNSET
     admin: bool | UnsetType = UNSET
-    password: str | UnsetType = UNSET
+    password: _NewPassword | UnsetType = UNSET
     extension: dict[str, Any] | UnsetType = UNSET
 
 
@@ -54,9 +75,9 @@ class UserUpdateBody(msgspec.Struct):
 
 
 class OwnData(msgspec.Struct, rename="camel"):
-    username: str
-    email: str | UnsetType = UNSET
-    new_password: str | UnsetType = UNSET
+    username: _UserName
+    email: _Email | UnsetType = UNSET
+    new_password: _NewPassword | UnsetType = UNSET
     old_password: str | UnsetType = UNSET
     extension: dict[str, Any] | UnsetType = UNSET
 
@@ -67,12 +88,12 @@ class OwnUpdateBody(msgspec.Struct):
 
 
 class PasswordBody(msgspec.Struct, rename="camel"):
-    new_password: str
+    new_password: _NewPassword
     old_password: str = ""
 
 
 class EmailBody(msgspec.Struct):
-    email: str
+    email: _Email
 
 
 class AdminBody(msgspec.Struct):
@@ -88,7 +109,7 @@ class ExtensionBody(msgspec.Struct):
 
 
 class GroupNameBody(msgspec.Struct):
-    groupname: str
+    groupname: _GroupName
 
 
 class GroupListBody(msgspec.Struct):
@@ -96,16 +117,16 @@ class GroupListBody(msgspec.Struct):
 
 
 class NewGroupBody(msgspec.Struct, rename="camel"):
-    groupname: str
-    description: str = ""
-    external_name: str = ""
+    groupname: _GroupName
+    description: _Text = ""
+    external_name: _Text = ""
     extension: dict[str, Any] = {}
 
 
 class GroupData(msgspec.Struct, rename="camel"):
-    groupname: str
-    description: str | UnsetType = UNSET
-    external_name: str | UnsetType = UNSET
+    groupname: _GroupName
+    description: _Text | UnsetType = UNSET
+    external_name: _Text | UnsetType = UNSET
     extension: dict[str, Any] | UnsetType = UNSET
 
 
@@ -117,14 +138,14 @@ class GroupUpdateBody(msgspec.Struct):
 class OldUserBody(msgspec.Struct):
     """`PUT /api/v1/user`: `modify` is false where the user is to be made."""
 
-    username: str
-    password: str | None = None
+    username: _UserName
+    password: _NewPassword | None = None
     admin: bool = False
     modify: bool = False
 
 
 class UserNameBody(msgspec.Struct):
-    username: str
+    username: _UserName
 
 
 class OldClustersBody(msgspec.Struct, rename="camel"):

@@ -78,12 +78,15 @@ def _reads(routes: APIRouter, team: Team) -> None:
         clusters = team.settings.virtual_clusters
         return answer([user_info(user, groups, clusters) for user in found])
 
+    @routes.get(f"/{ME}", responses=openpai_answers({200: of(UserInfo)}))
+    async def oneself(caller: Asking) -> Response:
+        require_person(caller)
+        return answer(await read_user(team, caller.name))
+
     @routes.get("/{user}", responses=openpai_answers({200: of(UserInfo)}))
     async def one_user(caller: Asking, user: str) -> Response:
-        """`me` is whoever asks."""
-        name = caller.name if user == ME else user
-        require_self_or_admin(caller, name)
-        return answer(await read_user(team, name))
+        require_self_or_admin(caller, user)
+        return answer(await read_user(team, user))
 
 
 def _writes(routes: APIRouter, team: Team) -> None:

@@ -14,6 +14,7 @@ from regatta.engines.inventory import PodView, Removal, RunView
 from regatta.server.responses import answer, answer_job, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
 from regatta.server.routes.engine_of import AskedEngine
+from regatta.server.routes.times import NOT_A_NUMBER
 from regatta.server.schemas import NOTHING, answers, items_of, of
 
 JOBS = "/namespaces/{namespace}/jobs"
@@ -22,6 +23,7 @@ JOB = JOBS + "/{name}"
 #: Of jobs and runs.
 MOST = 10**9
 Number = Annotated[int | None, Query(ge=0, le=MOST)]
+EndedBefore = Annotated[AwareDatetime | None, NOT_A_NUMBER]
 ONE = answers({200: of(Job)})
 
 
@@ -81,7 +83,7 @@ def job_routes() -> APIRouter:
         engine: AskedEngine,
         namespace: str,
         live: bool = False,
-        endedBefore: AwareDatetime | None = None,
+        endedBefore: EndedBefore = None,
     ) -> Response:
         """Finished jobs and every run that ended (`endedBefore`: before a time); with `live` every
         job. Some hundreds a request: send it again until `left` is 0."""

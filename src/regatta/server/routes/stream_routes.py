@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
@@ -16,6 +16,7 @@ from regatta.engines.logs.positions import decode_position
 from regatta.server.responses import items
 from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.routes.job_routes import JOB
+from regatta.server.routes.times import NOT_A_NUMBER
 from regatta.server.schemas import EventStream, answers, items_of
 from regatta.server.streams import sse
 
@@ -24,7 +25,15 @@ LARGEST_ID = 2**63 - 1
 #: Lines, and replicas.
 MOST = 10**9
 
-LastEventId = Annotated[str | None, Header(alias="Last-Event-ID")]
+
+def _last_event_id(pattern: str) -> Any:
+    """Where to go on from. Described alone: whoever reads it has a sentence for a mistake."""
+    return Header(alias="Last-Event-ID", json_schema_extra={"pattern": pattern})
+
+
+Since = Annotated[datetime | None, NOT_A_NUMBER]
+AfterEvent = Annotated[str, _last_event_id("^[0-9]{0,18}$")]
+AfterLines = Annotated[str, _last_event_id("^([^=;]+=[^;]+(;[^=;]+=[^;]+)*)?$")]
 
 
 def stream_routes(leaving: asyncio.Event) -> APIRouter:
@@ -46,10 +55,10 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
         uid: str = "",
         after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
         follow: bool = False,
-        last_event_id: LastEventId = None,
+        last_event_id: AfterEvent = "",
     ) -> Response:
         """A list, or with `follow` server-sent events named `event` whose ids resume."""
-        if last_event_id is not None:
+        if last_event_id:
             after = _event_id(last_event_id)
         if not follow:
             return items(await engine.events(namespace, job, after, uid))
@@ -65,16 +74,16 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
         index: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         previous: bool = False,
         attempt: Annotated[int | None, Query(ge=0, le=MOST)] = None,
-        since: datetime | None = None,
+        since: Since = None,
         tail: Annotated[int | None, Query(ge=0, le=MOST)] = None,
         grep: str | None = None,
         follow: bool = False,
         status: bool = False,
-        last_event_id: LastEventId = None,
+        last_event_id: AfterLines = "",
     ) -> Response:
         """Server-sent events: `lines` ([[replica, time, stream, text], ...]), `remark`, with
         `status` also `job` whenever it changed, and `end` when nothing more can come."""
-        after = decode_position(last_event_id or "")
+        after = decode_position(last_event_id)
         query = LogQuery(
             uid=uid,
             role=role,

@@ -74,10 +74,8 @@ def _users(users: str) -> Table:
             _json(data={"username": "{user}", "email": "a@example.com"}, patch=True),
             spends=a_user,
         ),
-        ("GET", one): (
-            Ask(whom=For.THE_USER),
-            Ask(whom=For.PERSONS, braces={"user": "me"}),
-        ),
+        ("GET", users + "/me"): (Ask(whom=For.PERSONS),),
+        ("GET", one): (Ask(whom=For.THE_USER),),
         ("DELETE", one): (Ask(whom=For.ADMINS, spends=a_user),),
         ("PUT", users + "/me"): (
             Ask(

@@ -6,8 +6,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from regatta.server.openpai.jobs.job_shapes import Wish
+from regatta.server.openpai.jobs.job_shapes import ExecutionWish, TagWish
 from regatta.server.openpai.openpai_schemas import body_of, openpai_answers
+from regatta.server.records.job_lists import SortBy
 from regatta.server.schemas import Declared, Schema, of
 
 
@@ -20,10 +21,16 @@ class PlainText(Response):
 
 
 TEXT: Schema = {"type": "string"}
+#: Of YAML: what it says.
+MAP: Schema = {"type": "object"}
 _NUMBER: Schema = {"type": "integer", "minimum": 0}
+_ORDER: Schema = {
+    "type": "string",
+    "pattern": f"^(({'|'.join(by.value for by in SortBy)})(,(ASC|DESC))?)?$",
+}
 #: A config may come as any of these.
 _CONFIGS = ("text/yaml", "text/plain", "application/json", "application/x-yaml")
-WISH = body_of(Wish)
+EXECUTION, TAG = body_of(ExecutionWish), body_of(TagWish)
 LIST_QUERY: dict[str, Any] = {
     "parameters": [
         {"name": name, "in": "query", "required": False, "description": said, "schema": schema}
@@ -37,7 +44,7 @@ LIST_QUERY: dict[str, Any] = {
             ("tagsNotContain", "With none of these tags.", TEXT),
             ("offset", "How many to leave out.", _NUMBER),
             ("limit", "How many at most.", {**_NUMBER, "maximum": 50_000, "default": 5000}),
-            ("order", "<field>,ASC or <field>,DESC; submissionTime,DESC if not said.", TEXT),
+            ("order", "<field>,ASC or <field>,DESC; submissionTime,DESC if not said.", _ORDER),
             ("withTotalCount", "true: with the number of all that match.", TEXT),
         )
     ]

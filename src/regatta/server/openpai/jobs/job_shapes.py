@@ -3,7 +3,7 @@ its contract; what we add is at the end of a structure and says so."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -257,9 +257,17 @@ class SaidOnly(_Shape, frozen=True):
 
 
 class Wish(_Shape, frozen=True):
-    """The body of what changes a job: a tag, START or STOP."""
+    """The body of what changes a job."""
 
     value: str
+
+
+class ExecutionWish(Wish, frozen=True):
+    value: Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["START", "STOP"]})]
+
+
+class TagWish(Wish, frozen=True):
+    value: Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[^,]{1,256}$"})]
 
 
 #: A config as JSON.
@@ -267,5 +275,5 @@ Config = dict[str, Any]
 
 SHAPES = (
     *(OpenPaiSummary, SummariesWithCount, OpenPaiDetail, TaskHistory, OpenPaiJobAttempt),
-    *(EventsWithCount, LogLocations, Said, SaidOnly, Wish),
+    *(EventsWithCount, LogLocations, Said, SaidOnly, ExecutionWish, TagWish),
 )

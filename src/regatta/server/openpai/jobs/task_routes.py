@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -38,17 +40,21 @@ from regatta.server.team.team import Team
 
 TASK = JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
 
+EVENT_TYPES = ("", "Normal", "Warning")
+#: Described alone: what is none of them is told which there are.
+EventType = Annotated[str, Query(json_schema_extra={"enum": list(EVENT_TYPES)})]
+
 
 def task_routes(team: Team) -> APIRouter:
     routes = APIRouter(tags=["OpenPAI jobs"])
 
     @routes.get(JOB + "/events", responses=openpai_answers({200: of(EventsWithCount)}))
     async def events(
-        request: Request, caller: Asking, framework: str, type: str | None = None
+        request: Request, caller: Asking, framework: str, type: EventType = ""
     ) -> Response:
         """The newest first; while the job waits, the first says why."""
         row = await row_seen(team, caller, framework, request)
-        if type not in (None, "", "Normal", "Warning"):
+        if type not in EVENT_TYPES:
             raise invalid_parameters(f"type is {type[:40]!r}; write Normal or Warning")
         kind = type or None
         row, told = await team.database.read(told_of, row.id, kind)

@@ -13,7 +13,7 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.openpai.jobs.frameworks import BETWEEN
 from regatta.server.openpai.jobs.job_answers import detail
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type
-from regatta.server.openpai.jobs.job_schemas import WISH, YamlText, config_body
+from regatta.server.openpai.jobs.job_schemas import EXECUTION, MAP, YamlText, config_body
 from regatta.server.openpai.jobs.job_shapes import SaidOnly
 from regatta.server.openpai.jobs.list_query import LARGEST_LIMIT
 from regatta.server.openpai.jobs.submitting import submit_config
@@ -107,7 +107,7 @@ def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[st
     ) -> Response:
         raise no_ssh((await _seen(team, caller, request, username, name)).name)
 
-    @routes.put(path + "/executionType", openapi_extra=WISH, **done)  # type: ignore[arg-type]
+    @routes.put(path + "/executionType", openapi_extra=EXECUTION, **done)  # type: ignore[arg-type]
     async def execution_type(
         request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
@@ -118,8 +118,8 @@ def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[st
 
 
 def _config_answers() -> dict[int | str, dict[str, object]]:
-    declared = openpai_answers({200: {"type": "object"}})
-    declared[200]["content"][str(YamlText.media_type)] = {"schema": {"type": "string"}}
+    declared = openpai_answers({200: MAP})
+    declared[200]["content"][str(YamlText.media_type)] = {"schema": MAP}
     return declared
 
 

@@ -12,9 +12,10 @@ from regatta.server.openpai.jobs.frameworks import row_seen, row_to_change, stor
 from regatta.server.openpai.jobs.job_answers import detail, has_attempt, job_attempt, summary
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type, read_tag
 from regatta.server.openpai.jobs.job_schemas import (
+    EXECUTION,
     LIST_QUERY,
-    TEXT,
-    WISH,
+    MAP,
+    TAG,
     YamlText,
     config_body,
     either,
@@ -87,7 +88,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         return answer(detail(story, number))
 
     @routes.get(
-        JOB + "/config", response_class=YamlText, responses=text_answers({200: TEXT}, YamlText)
+        JOB + "/config", response_class=YamlText, responses=text_answers({200: MAP}, YamlText)
     )
     async def config(request: Request, caller: Asking, framework: str) -> Response:
         """Always as v2 has it, secrets masked."""
@@ -102,7 +103,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         JOB + "/executionType",
         status_code=202,
         responses=openpai_answers({202: of(Said)}),
-        openapi_extra=WISH,
+        openapi_extra=EXECUTION,
     )
     async def execution_type(request: Request, caller: Asking, framework: str) -> Response:
         """STOP ends a job. START changes nothing, as ever: what was stopped is submitted again."""
@@ -119,7 +120,7 @@ def v2_job_routes(team: Team) -> APIRouter:
 
     tagged = openpai_answers({200: of(Said)})
 
-    @routes.put(JOB + "/tag", responses=tagged, openapi_extra=WISH)
+    @routes.put(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def tag(request: Request, caller: Asking, framework: str) -> Response:
         row = await row_to_change(team, caller, framework, request)
         wanted = await read_tag(request)
@@ -127,7 +128,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         message = f"Add tag {wanted} for job {framework} successfully."
         return answer(Said(status=200, message=message))
 
-    @routes.delete(JOB + "/tag", responses=tagged, openapi_extra=WISH)
+    @routes.delete(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def untag(request: Request, caller: Asking, framework: str) -> Response:
         row = await row_to_change(team, caller, framework, request)
         wanted = await read_tag(request)
