@@ -268,6 +268,9 @@ def test_its_rights_are_enough_for_all_that_it_does(cluster: ControlPlane) -> No
             return (await engine.get(ann, "plain")).finished
 
         await _until(ends, "its end")
+        await engine.drop_secrets(await engine.get(ann, "kept"))
+        assert not cluster.api.items(f"/api/v1/namespaces/{ann}/secrets")
+        await engine.drop_secrets_of_submit(ann, "kept", "k")
         await engine.delete(ann, "plain")
         await engine.delete_many(ann, live=True)
 

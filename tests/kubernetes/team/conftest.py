@@ -41,7 +41,7 @@ def ready_cluster(real_cluster: Access, real_turn: None) -> Iterator[Access]:
         yield real_cluster
 
 
-@pytest.fixture
-def node_image(ready_cluster: Access) -> str:
+@pytest.fixture(scope="package")
+def node_image(real_cluster: Access) -> str:
     """On the real node: Debian with Python."""
     return import_image(base_image())
