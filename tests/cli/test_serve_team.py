@@ -178,3 +178,28 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
     files = ["-keyout", str(key), "-out", str(certificate)]
     subprocess.run([openssl, *words, *files], check=True, capture_output=True)
     return certificate, key
+
+
+def test_a_password_that_others_could_read_is_refused(tmp_path: Path) -> None:
+    regatta = Regatta(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    config = home / "config.yaml"
+    config.write_text("team: {database: 'postgresql://regatta:verysecret@127.0.0.1:1/none'}\n")
+    config.chmod(0o644)
+    refused = regatta("serve", "--team", "--isolation", "none")
+    assert refused.code != 0
+    assert f"chmod 600 {config}" in refused.err
+    assert "verysecret" not in refused.err
+    config.chmod(0o600)
+    assert "does not answer" in regatta("serve", "--team", "--isolation", "none").err
+
+
+def test_the_database_may_be_named_by_the_shell(tmp_path: Path) -> None:
+    regatta = Regatta(tmp_path)
+    named = f"sqlite:///{tmp_path}/named.db"
+    (tmp_path / "word").write_text("a long word\n")
+    words = ("users", "add", "--admin", "boss", "--password-file", str(tmp_path / "word"))
+    assert regatta(*words, REGATTA_DATABASE=named).code == 0
+    assert (tmp_path / "named.db").exists()
+    assert "boss" in regatta("users", "list", REGATTA_DATABASE=named).out

@@ -67,3 +67,19 @@ def test_which_hosts_are_ours(ours: Ours, host: str, is_ours: bool) -> None:
 )
 def test_which_pages_are_ours(ours: Ours, origin: str, host: str, is_ours: bool) -> None:
     assert ours.origin(origin, host) is is_ours
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost:x@evil.example",
+        "[::1",
+        "[::1]evil",
+        "localhost:evil",
+        "127.0.0.1:99999",
+        "",
+        ":1",
+    ],
+)
+def test_what_is_no_host_is_not_ours(host: str) -> None:
+    assert not Ours(any_address=True).host(host)

@@ -41,7 +41,7 @@ def team_accounts(
     from regatta.server.records.database_url import read_url
     from regatta.server.records.team_database import Database
 
-    url = url or _usual_url(settings)
+    url = _url(url, settings)
     address = read_url(url)
     if not create and address.is_sqlite and not address.path.exists():
         raise Stop(
@@ -69,9 +69,10 @@ def require_team_parts() -> None:
         )
 
 
-def _usual_url(settings: Settings) -> str:
-    from regatta.cli.team_places import team_folder, team_settings
+def _url(given: str | None, settings: Settings) -> str:
+    from regatta.cli.team_places import team_database, team_folder, team_settings
     from regatta.daemon.find import local_home
-    from regatta.server.team.team_settings import team_database_url
 
-    return team_database_url(team_folder(settings.chosen, local_home()), team_settings())
+    if given:
+        return given
+    return team_database(None, team_folder(settings.chosen, local_home()), team_settings())

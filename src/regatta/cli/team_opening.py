@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from regatta.cli.engine_choice import KUBERNETES, Chosen
-from regatta.cli.team_places import team_folder, team_settings
+from regatta.cli.team_places import team_database, team_folder, team_settings
 from regatta.daemon.server_files import Address
 from regatta.engines.base import Engine
 from regatta.engines.local.home import Home
@@ -18,7 +18,7 @@ from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
 from regatta.server.team.isolation import Isolation
 from regatta.server.team.isolation_settings import isolation_of
 from regatta.server.team.serve_team import Opening, serve_team
-from regatta.server.team.team_settings import TeamSettings, team_database_url
+from regatta.server.team.team_settings import TeamSettings
 from regatta.server.transport_rules import transport_of
 
 OpenEngine = Callable[[Database], tuple[Engine, Grounds]]
@@ -48,7 +48,7 @@ def team_server(
         open_engine = _on_machine(home, settings, isolation, host)
     opening = Opening(
         folder=folder,
-        database_url=database or team_database_url(folder, settings),
+        database_url=team_database(database, folder, settings),
         settings=settings,
         engine_name=chosen.engine,
         open_engine=open_engine,

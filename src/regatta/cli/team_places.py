@@ -3,18 +3,40 @@ the commands about its accounts, which start none."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from regatta.api.errors import BadSetting
 from regatta.cli.engine_choice import KUBERNETES, Chosen, config_path
 from regatta.engines.local.config_file import load_config
 from regatta.engines.local.home import Home
-from regatta.server.team.team_settings import SECTION, TeamSettings, read_team_settings
+from regatta.server.records.database_url import read_url
+from regatta.server.team.team_settings import (
+    SECTION,
+    TeamSettings,
+    read_team_settings,
+    team_database_url,
+)
 
 
 def team_settings() -> TeamSettings:
-    """As `config.yaml` has them."""
+    """As `config.yaml` has them. Raises BadSetting, also where others could read a password."""
     path = config_path()
-    return read_team_settings(path, load_config(path).get(SECTION))
+    settings = read_team_settings(path, load_config(path).get(SECTION))
+    if settings.database and read_url(settings.database).has_password:
+        if path.stat().st_mode & 0o077:
+            raise BadSetting(
+                f"{path} holds the password of the team's database, and others can read the file, "
+                f"jobs among them: `chmod 600 {path}`"
+            )
+    return settings
+
+
+def team_database(given: str | None, folder: Path, settings: TeamSettings) -> str:
+    """Its URL: the command line's, else the shell's, which no list of processes shows, else as the
+    settings say."""
+    named = given or os.environ.get("REGATTA_DATABASE")
+    return named or team_database_url(folder, settings)
 
 
 def team_folder(chosen: Chosen, home: Home) -> Path:

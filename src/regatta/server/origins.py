@@ -8,6 +8,7 @@ sent to, or one that whoever runs the server named, such as that of a proxy in f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -16,13 +17,15 @@ from urllib.parse import urlsplit
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _PORTS = {"http": 80, "https": 443}
 
+_HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[^\s:@/\[\]]+)(:(?P<port>[0-9]{0,5}))?")
+
 _Place = tuple[str, str, int]
 
 
 def is_ours(host: str, names: Container[str], *, any_address: bool = False) -> bool:
     """`host`: a `Host` header, whose port counts for nothing."""
     name = _without_port(host)
-    return name in names or (any_address and _is_address(name))
+    return name is not None and (name in names or (any_address and _is_address(name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,12 @@ def _place(origin: str) -> _Place | None:
     return parts.scheme, name, port or _PORTS[parts.scheme]
 
 
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()
+def _without_port(host: str) -> str | None:
+    """None where it is no name, or what follows is no port."""
+    found = _HOST.fullmatch(host)
+    if found is None or int(found["port"] or 0) > 65535:
+        return None
+    return found["name"].lower()
 
 
 def _is_address(host: str) -> bool:

@@ -228,6 +228,8 @@ class _Server(uvicorn.Server):
             log_config=None,
             log_level="warning",
             access_log=False,
+            # Else it believes what any client of this machine says of where it comes from.
+            proxy_headers=False,
             timeout_graceful_shutdown=2,
             # A log position names every pod of its job.
             h11_max_incomplete_event_size=512 * 1024,

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-import uvicorn
-
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.scheduling.machine import Machine
+from regatta.server import run
 from regatta.server.accounts.administration import COMMAND_LINE, add_user
 from regatta.server.accounts.audit import Entry, read_audit
 from regatta.server.accounts.passwords import Hashes, Passwords
@@ -28,7 +27,7 @@ from regatta.server.accounts.rate_limits import Rate, Rates
 from regatta.server.accounts.tokens import Kind, issue
 from regatta.server.accounts.user_groups import ensure_groups
 from regatta.server.accounts.users import User, get_user
-from regatta.server.connections import BoundedConnection, Strangers
+from regatta.server.connections import Strangers
 from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.origins import Ours
 from regatta.server.records.moments import now_millis
@@ -239,17 +238,7 @@ class _Serving:
             stop=stop,
             behind_proxy=self._behind_proxy,
         )
-        config = uvicorn.Config(
-            app,
-            http=partial(BoundedConnection, Strangers(1024)),  # type: ignore[arg-type]
-            ws="none",
-            loop="asyncio",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=2,
-        )
-        server = _Uvicorn(config, self._ready.set)
+        server = run._Server(app, Strangers(1024), self._ready.set, None)
         self._stop = lambda: loop.call_soon_threadsafe(app.state.leave)
         recording = asyncio.create_task(Recorder(engine, self._database).run())
         try:
@@ -262,20 +251,6 @@ class _Serving:
             await engine.close()
             team.close()
             listener.close()
-
-
-class _Uvicorn(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._told = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._told()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _described(url: str, folder: Path) -> dict[str, Any]:

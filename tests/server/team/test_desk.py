@@ -173,3 +173,15 @@ defaults: {virtualCluster: gpu}
 """
     refused = _send(team, "ann", config)
     assert refused.code == (400, "NoVirtualClusterError")
+
+
+def test_a_delete_that_was_cut_off_can_be_finished(team: TeamServer) -> None:
+    """The engine has let go, and the record is still there."""
+    _send(team, "halved", shell_job("half"))
+    _ended(team, "halved", "half")
+    path = "/regatta/v1/namespaces/user-halved/jobs/half"
+    asyncio.run(team.team.engine.delete("user-halved", "half"))
+    assert team.ask("GET", path, team.token("halved")).status == 404
+    assert team.ask("DELETE", path, team.token("halved")).status == 200
+    assert team.ask("DELETE", path, team.token("halved")).status == 404
+    assert not [r for r in team.database.read_here(list_jobs).jobs if r.username == "halved"]

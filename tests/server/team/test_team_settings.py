@@ -25,7 +25,8 @@ def test_every_setting_is_read() -> None:
     said = {
         "database": "postgresql://db/regatta",
         "visibility": "group",
-        "rates": {"submits": "off", "signInName": "5/min"},
+        # YAML reads a bare `off` as false.
+        "rates": {"submits": False, "signInName": "5/min"},
         "keepDays": 30,
         "auditDays": 0,
         "signIn": "openpai",

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from regatta.server.accounts.account_rules import key_of
 from regatta.server.accounts.browser_sessions import check_browser, session_shown
 from regatta.server.accounts.caller import Caller
-from regatta.server.accounts.tokens import Kind, find_token
+from regatta.server.accounts.tokens import Kind, find_token, living_token
 from regatta.server.accounts.users import user_by_id
 from regatta.server.openpai_errors import guest, invalid_token
 from regatta.server.origins import Ours
@@ -80,6 +80,14 @@ def identify(connection: Connection, shown: Shown, now: int) -> Identified:
         raise invalid_token()
     caller = Caller(user.id, user.name, user.admin, token.kind, token.handle, user.groups)
     return Identified(caller, token.use_is_old(now))
+
+
+def require_as_before(connection: Connection, caller: Caller, now: int) -> None:
+    """That what was shown still lets in whoever it let in. Raises OpenPaiError (401)."""
+    token = living_token(connection, caller.user_id, caller.handle, now)
+    user = user_by_id(connection, caller.user_id)
+    if token is None or user is None or user.disabled is not None or user.admin != caller.admin:
+        raise invalid_token()
 
 
 def _authorization(header: str) -> Shown:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.server import responses
 from regatta.server.openpai.openpai_refusals import (
+    for_strangers,
     in_openpai_words,
     is_openpai_path,
     openpai_refusal,
@@ -44,6 +45,8 @@ def install(app: FastAPI) -> None:
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RegattaError)
     request.state.refused = in_openpai_words(error)[0]
+    if not hasattr(request.state, "caller"):
+        error = for_strangers(error)
     return refused(request.url.path, error)
 
 

@@ -22,6 +22,7 @@ from regatta.api.errors import (
     NotAllowed,
     NotPossible,
     PreflightFailed,
+    RecordsAway,
     RegattaError,
     Unauthorized,
 )
@@ -78,6 +79,13 @@ def refused(path: str, error: RegattaError) -> Response:
     if isinstance(error, TooManyRequests):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
+
+
+def for_strangers(error: RegattaError) -> RegattaError:
+    """What somebody may be told who is not known: nothing of the server's own places."""
+    if isinstance(error, RecordsAway):
+        return RecordsAway("the team's database does not answer just now; try again in a moment")
+    return error
 
 
 def in_openpai_words(error: RegattaError) -> tuple[str, int]:

@@ -34,6 +34,10 @@ class Address:
         """Of a SQLite file."""
         return Path(self.url.database or "")
 
+    @property
+    def has_password(self) -> bool:
+        return bool(self.url.password or any(self.url.query.get(name) for name in _SECRET))
+
     def __str__(self) -> str:
         """For people: no user, no password, no parameters."""
         if self.is_sqlite:

@@ -20,6 +20,7 @@ from regatta.api.errors import (
 from regatta.api.job import Job
 from regatta.engines.base import Accepted, Engine, Preview, Shell, Submission
 from regatta.server.accounts.caller import Caller
+from regatta.server.accounts.identity import require_as_before
 from regatta.server.accounts.rate_limits import RequestLimits
 from regatta.server.accounts.user_groups import peers_of
 from regatta.server.accounts.visibility import (
@@ -39,6 +40,7 @@ from regatta.server.records.job_writes import (
     unmark_stop,
 )
 from regatta.server.records.team_database import Database
+from regatta.server.streams.open_streams import OpenStreams
 from regatta.server.team.grounds import Grounds
 from regatta.server.team.submitting.handing_in import HandingIn
 from regatta.server.team.submitting.loose_ends import LooseEnds
@@ -62,6 +64,7 @@ class Desk:
         self.limits = limits
         self._grounds, self._now = grounds, now
         self.turns = Turns()
+        self.streams = OpenStreams()
         self.loose_ends = LooseEnds(database, engine, self.turns, self.clear)
         self._handing_in = HandingIn(
             database, engine, engine_name, settings, grounds, self.turns, self.loose_ends, now
@@ -133,6 +136,11 @@ class Desk:
     async def owners_seen(self, caller: Caller) -> frozenset[str] | None:
         """None: everybody's, nobody's as well."""
         return owners_seen(caller, self.settings.visibility, await self.peers(caller))
+
+    async def require_still(self, caller: Caller) -> None:
+        """That the caller may still come in, with the rights that were found then. Raises
+        OpenPaiError (401)."""
+        await self.database.read(require_as_before, caller, self._now())
 
     async def peers(self, caller: Caller) -> frozenset[str]:
         if caller.admin or self.settings.visibility is not Visibility.GROUP:

@@ -23,8 +23,8 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import identify, shown_by
 from regatta.server.accounts.tokens import note_use
 from regatta.server.connections import ADMIT
-from regatta.server.openpai.openpai_refusals import in_openpai_words, refused
-from regatta.server.openpai_errors import forbidden
+from regatta.server.openpai.openpai_refusals import for_strangers, in_openpai_words, refused
+from regatta.server.openpai_errors import forbidden, invalid_parameters
 from regatta.server.origins import Ours
 from regatta.server.team.team import Team
 from regatta.server.transport_rules import client_address
@@ -47,6 +47,8 @@ SIGNED_PREFIX = "/api/v2/logs/"
 
 _GATEWAY = "/rest-server"
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Headers that say who asks and what for.
+_ONCE = ("authorization", "cookie", "origin", "host", "content-length", "transfer-encoding")
 FOREIGN_HOST = (
     "The Host header says {!r}, which is no name of this server; whoever runs it can name it under "
     "team.publicUrls."
@@ -101,6 +103,17 @@ def needs_nobody(method: str, path: str) -> bool:
     return ("GET" if method == "HEAD" else method, path) in OPEN or path.startswith(SIGNED_PREFIX)
 
 
+def check_framing(headers: Headers) -> None:
+    """What a proxy in front and we could understand differently. Raises OpenPaiError (400)."""
+    for name in _ONCE:
+        if len(headers.getlist(name)) > 1:
+            raise invalid_parameters(f"the header {name} was sent twice; send it once")
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise invalid_parameters(
+            "Content-Length and Transfer-Encoding were both sent; send one of them"
+        )
+
+
 class Gate:
     """ASGI middleware."""
 
@@ -129,12 +142,16 @@ class Gate:
             await self._let_in(scope, headers, state)
         except RegattaError as why:
             state["refused"] = in_openpai_words(why)[0]
-            await refused(scope["path"], why)(scope, receive, watched)
+            answer = refused(scope["path"], for_strangers(why))
+            if "transfer-encoding" in headers:  # where its body ends is not agreed on
+                answer.headers["Connection"] = "close"
+            await answer(scope, receive, watched)
         else:
             await self._app(scope, receive, watched)
         await self._note(scope, state, status)
 
     async def _let_in(self, scope: Scope, headers: Headers, state: dict[str, Any]) -> None:
+        check_framing(headers)
         host = headers.get("host", "")
         if not self._ours.host(host):
             raise forbidden(FOREIGN_HOST.format(host[:200]))

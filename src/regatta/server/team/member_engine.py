@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import datetime
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -40,8 +41,11 @@ from regatta.engines.inventory import (
 )
 from regatta.server.accounts.caller import Caller
 from regatta.server.records.job_rows import JobRow, job_at, job_by_engine_uid, owners_of, uids_of
+from regatta.server.streams.open_streams import while_allowed
 from regatta.server.team.account_namespaces import account_namespace
 from regatta.server.team.desk import Desk
+
+_T = TypeVar("_T")
 
 
 class MemberEngine:
@@ -122,9 +126,12 @@ class MemberEngine:
         async with self._desk.turns.of((row.username, row.name)):
             # Another may have taken the name meanwhile, and then it is that one.
             row = await self._require_changeable(namespace, name)
-            await self._engine.delete(namespace, name)
-            if row is not None:
-                await self._desk.forget(row)
+            if row is None:
+                raise no_such_job(namespace, name)
+            # What only the record still tells of, as after a delete that was cut off, goes too.
+            with suppress(JobNotFound):
+                await self._engine.delete(namespace, name)
+            await self._desk.forget(row)
 
     async def delete_many(
         self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
@@ -186,7 +193,39 @@ class MemberEngine:
 
     # Streams
 
-    async def logs(
+    def logs(self, namespace: str, name: str, query: LogQuery) -> AsyncGenerator[LogUpdate, None]:
+        return self._held(self._logs(namespace, name, query))
+
+    def follow(
+        self, namespace: str, name: str, query: LogQuery, *, status: bool = True
+    ) -> AsyncGenerator[JobUpdate, None]:
+        return self._held(self._follow(namespace, name, query, status))
+
+    def watch(
+        self, namespace: str | None = None, name: str | None = None
+    ) -> AsyncGenerator[WatchUpdate, None]:
+        return self._held(self._watch(namespace, name))
+
+    def follow_events(
+        self, namespace: str | None = None, name: str | None = None, after: int = 0
+    ) -> AsyncGenerator[EventView | Lost, None]:
+        return self._held(self._follow_events(namespace, name, after))
+
+    async def _held(self, source: AsyncGenerator[_T, None]) -> AsyncGenerator[_T, None]:
+        """Within bounds, and while the caller may hear it. One whose caller sees others' jobs now
+        than before ends, and whoever opens it again is told what is so then."""
+        seen = await self._desk.owners_seen(self._caller)
+
+        async def may_go_on() -> bool:
+            await self._desk.require_still(self._caller)
+            return await self._desk.owners_seen(self._caller) == seen
+
+        with self._desk.streams.one_more(self._caller.user_id):
+            async with aclosing(while_allowed(source, may_go_on)) as updates:
+                async for update in updates:
+                    yield update
+
+    async def _logs(
         self, namespace: str, name: str, query: LogQuery
     ) -> AsyncGenerator[LogUpdate, None]:
         await self._require_seen(namespace, name, query.uid)
@@ -194,16 +233,16 @@ class MemberEngine:
             async for update in updates:
                 yield update
 
-    async def follow(
-        self, namespace: str, name: str, query: LogQuery, *, status: bool = True
+    async def _follow(
+        self, namespace: str, name: str, query: LogQuery, status: bool
     ) -> AsyncGenerator[JobUpdate, None]:
         await self._require_seen(namespace, name, query.uid)
         async with aclosing(self._engine.follow(namespace, name, query, status=status)) as updates:
             async for update in updates:
                 yield update
 
-    async def watch(
-        self, namespace: str | None = None, name: str | None = None
+    async def _watch(
+        self, namespace: str | None, name: str | None
     ) -> AsyncGenerator[WatchUpdate, None]:
         seen = await self._desk.owners_seen(self._caller)
         told = _Told(self._desk, seen)
@@ -219,8 +258,8 @@ class MemberEngine:
                 else:
                     yield update
 
-    async def follow_events(
-        self, namespace: str | None = None, name: str | None = None, after: int = 0
+    async def _follow_events(
+        self, namespace: str | None, name: str | None, after: int
     ) -> AsyncGenerator[EventView | Lost, None]:
         seen = await self._desk.owners_seen(self._caller)
         told = _Told(self._desk, seen)

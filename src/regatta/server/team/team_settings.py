@@ -100,7 +100,9 @@ def _rates(value: Any) -> Rates:
     unknown = [name for name in value if name not in _RATES]
     if unknown:
         raise BadSetting(f"there is no rate {unknown[0]!r}; there are {', '.join(_RATES)}")
-    return rates_of({_RATES[name]: str(rate) for name, rate in value.items()})
+    # YAML reads a bare `off` as false.
+    said = {name: "off" if rate is False else str(rate) for name, rate in value.items()}
+    return rates_of({_RATES[name]: rate for name, rate in said.items()})
 
 
 def _clusters(value: object) -> tuple[str, ...]:
