@@ -15,6 +15,7 @@ import pytest
 
 from regatta.cli.outcomes import Exit
 from tests.chaos.team_servers import Member, TeamProcess, eventually
+from tests.doors import Regatta
 from tests.server.records.conftest import postgresql, pytest_collection_finish, url
 
 __all__ = ["postgresql", "pytest_collection_finish", "url"]

@@ -23,12 +23,12 @@ def team_settings() -> TeamSettings:
     """As `config.yaml` has them. Raises BadSetting, also where others could read a password."""
     path = config_path()
     settings = read_team_settings(path, load_config(path).get(SECTION))
-    if settings.database and read_url(settings.database).has_password:
-        if path.stat().st_mode & 0o077:
-            raise BadSetting(
-                f"{path} holds the password of the team's database, and others can read the file, "
-                f"jobs among them: `chmod 600 {path}`"
-            )
+    told = settings.database and read_url(settings.database).has_password
+    if told and path.stat().st_mode & 0o077:
+        raise BadSetting(
+            f"{path} holds the password of the team's database, and others can read the file, "
+            f"jobs among them: `chmod 600 {path}`"
+        )
     return settings
 
 

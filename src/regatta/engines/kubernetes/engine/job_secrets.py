@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regatta.api.errors import ClusterRefused, NotPossible
 from regatta.api.job import Job
-from regatta.api.load import Loaded
 from regatta.api.openpai.paddlejob import registry_secret, secret_name
 from regatta.api.secrets import MASK, JobSecret
 from regatta.controller.labels import JOB, owned_by
@@ -24,6 +23,9 @@ from regatta.engines.kubernetes.api.kube_errors import ApiError, KubeError
 from regatta.engines.kubernetes.api.resources import SECRETS
 from regatta.engines.kubernetes.engine.jobs import find_job
 from regatta.engines.kubernetes.objects.annotations import SUBMISSION
+
+if TYPE_CHECKING:  # reading job files takes long to import, and only a submit does
+    from regatta.api.load import Loaded
 
 #: A submit takes no longer than this from its Secret to its job.
 UNDER_WAY = timedelta(seconds=60)
