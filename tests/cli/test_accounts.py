@@ -229,6 +229,61 @@ def test_who_is_not_signed_in_is_told_how(own: Regatta, server: TeamServer) -> N
     assert f"Sign in: `regatta login {server.url}`" in done.err
 
 
+def test_who_is_not_let_in_is_told_why_as_far_as_this_side_knows(
+    own: Regatta, server: TeamServer
+) -> None:
+    get = ("--server", server.url, "get")
+    done = own(*get)
+    assert f"you are not signed in at {server.url}" in done.err
+    assert "REGATTA_TOKEN" not in done.err
+
+    login(own, server.url)
+    other = server.url.replace("127.0.0.1", "localhost")
+    assert f"You are signed in at {server.url}" in own("--server", other, "get").err
+
+    kept = own.folder / "home/credentials.json"
+    content = json.loads(kept.read_text())
+    [stored] = content["servers"].values()
+    stored["token"] = "rgt_none_such"
+    kept.write_text(json.dumps(content))
+    done = own(*get)
+    assert done.code == 5
+    assert f"your sign-in at {server.url} is no longer good" in done.err
+    assert f"`regatta login {server.url}`" in done.err
+
+    stored["expires"] = 1_700_000_000
+    kept.write_text(json.dumps(content))
+    assert "has expired, since 2023-11-14T22:13:20Z" in own(*get).err
+
+    assert "the token in REGATTA_TOKEN is not good" in own(*get, REGATTA_TOKEN="rgt_x_y").err
+
+
+def test_verbs_about_sign_ins_go_where_there_is_one(own: Regatta, server: TeamServer) -> None:
+    assert (own("whoami").code, "regatta login URL" in own("whoami").err) == (5, True)
+    login(own, server.url + "/rest-server/")
+    assert f"ann at {server.url}" in own("whoami").out
+    assert "(this one)" in own("tokens", "list").out
+    assert f"ann at {server.url}" in own("--server", server.url, "whoami").out
+    assert "No jobs" in own("get").err  # this machine's, as ever
+    assert own("server", "stop").code == 0
+    assert own("logout").code == 0
+    assert own("whoami").code == 5
+
+
+def test_verbs_about_sign_ins_ask_which_where_there_are_several(
+    own: Regatta, server: TeamServer
+) -> None:
+    other = server.url.replace("127.0.0.1", "localhost")
+    for url in (server.url, other):
+        assert login(own, url).code == 0
+    for words in (("whoami",), ("tokens", "list"), ("logout",)):
+        done = own(*words)
+        assert done.code == 2
+        assert server.url in done.err
+        assert other in done.err
+        assert "--server URL" in done.err
+
+
 def test_a_token_of_the_environment_comes_before_the_one_that_is_kept(
     own: Regatta, server: TeamServer
 ) -> None:

@@ -14,6 +14,7 @@ from regatta.client.credentials import (
     credentials_path,
     forget_credential,
     server_key,
+    signed_in_at,
     store_credential,
     stored_credential,
 )
@@ -33,7 +34,8 @@ def test_what_is_stored_is_found_for_that_server_alone_until_it_is_forgotten() -
     store_credential(URL, Credential("one", "ann"))
     store_credential("https://train.example/team/", Credential("two", "bob"))
     assert stored_credential(URL + "/") == Credential("one", "ann")
-    assert stored_credential("https://TRAIN.example:443/team") == Credential("two", "bob")
+    for same in ("https://TRAIN.example:443/team", "https://train.example/rest-server/"):
+        assert stored_credential(same) == Credential("two", "bob")
     for other in ("http://127.0.0.1:8001", "https://127.0.0.1:8000", "http://train.example/team"):
         assert stored_credential(other) is None
     forget_credential(URL)
@@ -41,12 +43,18 @@ def test_what_is_stored_is_found_for_that_server_alone_until_it_is_forgotten() -
     assert stored_credential("https://train.example/team") is not None
 
 
+def test_servers_are_named_as_they_were_when_somebody_signed_in() -> None:
+    store_credential(URL, Credential("one"))
+    store_credential("https://host/team", Credential("two", url="https://host/team"))
+    assert list(signed_in_at()) == [URL, "https://host/team"]
+
+
 @pytest.mark.parametrize(
     ("written", "key"),
     [
         ("host:80", "http://host:80"),
         ("http://HOST", "http://host:80"),
-        ("https://host/a/", "https://host:443/a"),
+        ("https://host/a/", "https://host:443"),
         ("http://[::1]:5", "http://[::1]:5"),
     ],
 )

@@ -83,9 +83,7 @@ ENDINGS = {
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
     ),
-    Unauthorized.code: Ending(
-        Exit.UNREACHABLE, "Sign in: `regatta login`, or set REGATTA_TOKEN to the server's token."
-    ),
+    Unauthorized.code: Ending(Exit.UNREACHABLE),
     NotRegatta.code: Ending(Exit.UNREACHABLE),
     "ForeignHost": Ending(Exit.UNREACHABLE),
     NoCluster.code: Ending(
@@ -156,12 +154,11 @@ def report(error: Stop | RegattaError, server: str | None = None) -> Report:
         hint = ""
     elif server and isinstance(error, ServerUnreachable):
         hint = "Check the address, and that `regatta serve` runs there; --server names another."
-    elif server and isinstance(error, Unauthorized):
-        hint = (
-            f"Sign in: `regatta login {server}`. Of a server for one person, set REGATTA_TOKEN to "
-            "the token."
-        )
     message = str(error)
+    if isinstance(error, Unauthorized):
+        from regatta.cli.sign_in_trouble import not_let_in
+
+        message, hint = not_let_in(message, server)
     if isinstance(error, InvalidJob):  # whose message is its problems
         message = how_many(error.problems)
     if isinstance(error, ShellRefused):  # whose message says all of them

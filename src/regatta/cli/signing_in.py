@@ -13,6 +13,7 @@ from regatta.cli.outcomes import Exit, Stop
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from regatta.cli.settings import Settings
     from regatta.client.blocking_channel import BlockingChannel
 
 
@@ -34,6 +35,33 @@ def server_named(url: str | None) -> str:
             "Name it: `regatta login https://HOST`, --server URL, or REGATTA_SERVER.",
         )
     return address.url
+
+
+def server_of_sign_in(settings: Settings) -> str | None:
+    """Where a verb about sign-ins alone goes: as named, or where there is the one sign-in. None: to
+    this machine's own server. It is the named one from then on, for messages as well."""
+    if settings.server:
+        return settings.server
+    from regatta.client.credentials import server_key, signed_in_at
+    from regatta.daemon.find import local_files
+
+    known = list(signed_in_at())
+    address = local_files().read()
+    here = server_key(address.url) if address else ""
+    if not known and address is None:
+        raise Stop(
+            Exit.UNREACHABLE, "you are not signed in anywhere", "`regatta login URL` signs in."
+        )
+    if not known or here in map(server_key, known):
+        return None
+    if len(known) > 1:
+        raise Stop(
+            Exit.INVALID,
+            f"you are signed in at {len(known)} servers: {', '.join(known)}",
+            "Say which is meant: add --server URL.",
+        )
+    settings.named_server = known[0]
+    return known[0]
 
 
 def require_private(url: str, *, insecure: bool) -> None:

@@ -1,7 +1,7 @@
 """Who this person is at which server: tokens that `regatta login` got, in one file of their own.
 
 It is the owner's alone from its first moment, is replaced as a whole, and tells servers apart by
-their address as it is written: a token never goes anywhere but where it came from.
+scheme, host and port as they are written: a token never goes anywhere but where it came from.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ _PORTS = {"http": 80, "https": 443}
 class Credential(msgspec.Struct, frozen=True):
     token: str
     user: str = ""
+    #: As the person wrote it, with what a gateway wants besides.
+    url: str = ""
+    #: Seconds since the epoch; 0 where that is not known.
+    expires: float = 0.0
 
 
 class _File(msgspec.Struct):
@@ -46,6 +50,16 @@ def stored_credential(url: str) -> Credential | None:
     return _read(path).servers.get(server_key(url))
 
 
+def signed_in_at() -> dict[str, Credential]:
+    """Every server that there is a sign-in for, by the address to ask it at. Raises
+    UnusableFile."""
+    try:
+        path = credentials_path()
+    except RuntimeError:
+        return {}
+    return {kept.url or key: kept for key, kept in _read(path).servers.items()}
+
+
 def store_credential(url: str, credential: Credential) -> Path:
     """The file that has it now. Raises UnusableFile."""
     return _change(lambda servers: servers.update({server_key(url): credential}))
@@ -56,11 +70,12 @@ def forget_credential(url: str) -> None:
 
 
 def server_key(url: str) -> str:
-    """The same for every spelling of an address."""
+    """The same for every spelling of an address. What follows the port is a way in, such as
+    `/rest-server`, to the same server."""
     parts = urlsplit(url if "//" in url else f"http://{url}")
     host, port = (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme, 0)
     host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{host}:{port}"
 
 
 def _change(change: Callable[[dict[str, Credential]], object]) -> Path:

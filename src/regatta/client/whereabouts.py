@@ -81,9 +81,12 @@ class ThisMachine:
         self._files = files
         address = usable(files)
         if address is None and again and _was_stopped(files):
+            starts = "whoever looks after it starts it again with `regatta serve --team`"
+            if not files.is_team:
+                starts = "`regatta server start` starts another"
             raise ServerStopped(
-                "the server was stopped; its jobs go on running. `regatta server start` starts "
-                "another, and `regatta logs -f NAME` then follows a job again"
+                f"the server was stopped; its jobs go on running. {starts[0].upper()}{starts[1:]}, "
+                "and `regatta logs -f NAME` then follows a job again"
             )
         address = address or self._started(files)
         # A team's server has no token of its own: whoever asks has signed in, or not.

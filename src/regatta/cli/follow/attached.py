@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from regatta.api.errors import JobNotFound, NotPossible, RegattaError
 from regatta.api.job import Job, Phase
+from regatta.cli.follow.away import away
 from regatta.cli.follow.status_line import Screen, status_text
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
@@ -57,7 +58,7 @@ class Attached:
                         self._screen.clear()
                         raise self._gone()
                     case Lost():
-                        self._note(f"the {self._settings.chosen.far_end} is away; looking for it")
+                        self._note(away(self._settings))
                     case Remark(text):
                         self._note(text)
                 self._screen.status(status_text(self._job, now(), self._paint))

@@ -7,11 +7,12 @@ import time
 import click
 
 from regatta.api.job import Job, Phase
+from regatta.cli.follow.away import say_away
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings
 from regatta.cli.show.rows import handle, trouble
-from regatta.engines.base import Gone, Synced
+from regatta.engines.base import Gone, Lost, Synced
 from regatta.engines.inventory import NOT_REMOVED
 
 #: State → phases in which it is reached. A job that completed has also been running.
@@ -60,6 +61,8 @@ def wait_for(
                         raise Stop(Exit.FAILED, f"job {name} is not gone yet: {text}")
                     if text:
                         click.echo(f"warning: {name}: {text}", err=True)
+            case Lost():
+                say_away(settings)
             case Gone() | Synced() if update != Synced() or job is None:
                 return _absent(job, name, state)
         if deadline is not None and time.monotonic() > deadline:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from regatta.cli.follow.away import say_away
 from regatta.cli.job_names import as_jobs_are_called, complete_names, not_here, uid_option
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -90,6 +91,7 @@ def _follow(
     print_header = output is None
     for event in settings.engine().follow_events(namespace, name):
         if not isinstance(event, EventView):
+            say_away(settings)
             continue
         if output:
             print(dump(plain(event), output), flush=True)

@@ -124,7 +124,8 @@ class Listing:
             raise not_here(missing, self._namespace)
 
     def watch(self) -> None:
-        from regatta.engines.base import Synced
+        from regatta.cli.follow.away import say_away
+        from regatta.engines.base import Lost, Synced
 
         first: list[Job] = []
         shown: dict[tuple[str, str], list[str]] = {}
@@ -136,6 +137,8 @@ class Listing:
                 first = self._newest(first)
                 widths = self._begin(first)
                 shown = {(job.namespace, job.name): self._said(job) for job in first}
+            elif isinstance(update, Lost):
+                say_away(self._settings)
             elif isinstance(update, Job) and self._wanted(update):
                 if widths is None:
                     first.append(update)

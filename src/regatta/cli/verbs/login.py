@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import click
 
@@ -56,7 +57,10 @@ def command(
     password = asked_password(name, password_file)
     channel = channel_to(server, token="none")  # no other server's, nor one that is over
     signed_in = ask_server(sign_in(channel, name, password, int(seconds)), channel)
-    path = store_credential(server, Credential(signed_in.token, signed_in.user))
+    kept = Credential(
+        signed_in.token, signed_in.user, url=server, expires=time.time() + int(seconds)
+    )
+    path = store_credential(server, kept)
     admin = ", an admin" if signed_in.admin else ""
     print(f"signed in at {server} as {signed_in.user}{admin}, for {age(seconds)}")
     print(f"  kept in: {path}")

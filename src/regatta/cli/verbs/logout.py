@@ -7,7 +7,8 @@ import click
 from regatta.api.errors import RegattaError, Unauthorized
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
-from regatta.cli.signing_in import ask_server, server_named
+from regatta.cli.sign_in_trouble import not_signed_in
+from regatta.cli.signing_in import ask_server, server_named, server_of_sign_in
 
 
 @verb("logout")
@@ -19,10 +20,10 @@ def command(settings: Settings, url: str | None) -> Exit:
     from regatta.client.connect import channel_to
     from regatta.client.credentials import forget_credential, stored_credential
 
-    server = server_named(url or settings.server)
+    server = server_named(url or server_of_sign_in(settings))
     stored = stored_credential(server)
     if stored is None:
-        raise Stop(Exit.CONFLICT, f"you are not signed in at {server}")
+        raise Stop(Exit.CONFLICT, *not_signed_in(server))
     channel = channel_to(server, token=stored.token)
     try:
         ask_server(sign_out(channel), channel)

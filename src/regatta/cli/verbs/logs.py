@@ -8,6 +8,7 @@ from datetime import timedelta
 import click
 
 from regatta.api.errors import JobNotFound
+from regatta.cli.follow.away import say_away
 from regatta.cli.job_names import job_argument, meant, role_meant, uid_option
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit, Stop
@@ -15,7 +16,16 @@ from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.log_printer import LogPrinter
 from regatta.cli.show.output import output_option
 from regatta.cli.show.times import now
-from regatta.engines.base import Gone, JobUpdate, LogBatch, LogLine, LogQuery, LogUpdate, Remark
+from regatta.engines.base import (
+    Gone,
+    JobUpdate,
+    LogBatch,
+    LogLine,
+    LogQuery,
+    LogUpdate,
+    Lost,
+    Remark,
+)
 
 
 @verb("logs")
@@ -87,6 +97,8 @@ def command(
                     print("\n".join(map(printer.line, lines)), flush=follow)
                 case Remark(text):
                     click.echo(f"-- {text}", err=True)
+                case Lost():
+                    say_away(settings)
                 case Gone():
                     break
     except JobNotFound:

@@ -11,7 +11,7 @@ from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
 from regatta.cli.show.table import table
 from regatta.cli.show.times import age, since
-from regatta.cli.signing_in import ask_server
+from regatta.cli.signing_in import ask_server, server_of_sign_in
 
 
 @click.group("tokens", context_settings=HELP_NAMES, invoke_without_command=True)
@@ -33,7 +33,7 @@ def list_all(settings: Settings, output: str | None) -> Exit:
     from regatta.client.account import own_tokens
     from regatta.client.connect import channel_to
 
-    channel = channel_to(settings.server)
+    channel = channel_to(server_of_sign_in(settings))
     found = ask_server(own_tokens(channel), channel)
     if output:
         print(dump(listing(found), output))
@@ -65,7 +65,7 @@ def create(settings: Settings, output: str | None) -> Exit:
     from regatta.client.account import new_token
     from regatta.client.connect import channel_to
 
-    channel = channel_to(settings.server)
+    channel = channel_to(server_of_sign_in(settings))
     made = ask_server(new_token(channel), channel)
     print(dump(plain(made), output) if output else made.token)
     click.echo(
@@ -84,7 +84,7 @@ def revoke(settings: Settings, handles: tuple[str, ...]) -> Exit:
     from regatta.client.account import revoke_token
     from regatta.client.connect import channel_to
 
-    channel = channel_to(settings.server)
+    channel = channel_to(server_of_sign_in(settings))
     for handle in handles:
         ask_server(revoke_token(channel, quote(handle, safe="")), channel)
         print(f"{handle} is revoked")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import dump, output_option, plain
-from regatta.cli.signing_in import ask_server
+from regatta.cli.signing_in import ask_server, server_of_sign_in
 
 
 @verb("whoami")
@@ -16,7 +16,7 @@ def command(settings: Settings, output: str | None) -> Exit:
     from regatta.client.account import whoami
     from regatta.client.connect import channel_to
 
-    channel = channel_to(settings.server)
+    channel = channel_to(server_of_sign_in(settings))
     found = ask_server(whoami(channel), channel)
     if output:
         print(dump({"server": channel.url, **plain(found)}, output))

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from starlette.responses import StreamingResponse
 
-from regatta.api.errors import InternalError, RegattaError
+from regatta.api.errors import InternalError, RegattaError, ServerUnreachable
 from regatta.server.streams.updates import Update, event, event_of
 
 HEARTBEAT_SECONDS = 3.0
@@ -34,6 +34,9 @@ async def stream(
 ) -> StreamingResponse:
     """`ends`: the source comes to an end of its own, which is told as `end`. A server that leaves
     says no `end`: the client looks for the next one and goes on."""
+    if leaving.is_set():  # still listening, for a moment: nothing that begins now would last
+        await source.aclose()
+        raise ServerUnreachable("the server is being stopped")
     first = asyncio.ensure_future(anext(source))
     await asyncio.wait({first}, timeout=REFUSAL_SECONDS)
     if first.done() and isinstance(refused := first.exception(), RegattaError):
