@@ -17,6 +17,7 @@ from regatta.server.records.team_database import Database
 from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
 from regatta.server.team.isolation import Isolation
 from regatta.server.team.isolation_settings import isolation_of
+from regatta.server.team.last_isolation import remember, require_no_weaker
 from regatta.server.team.serve_team import Opening, serve_team
 from regatta.server.team.team_settings import TeamSettings, team_database_url
 from regatta.server.transport_rules import transport_of
@@ -81,7 +82,9 @@ def _on_machine(home: Home, settings: TeamSettings, kind: str | None, host: str)
     wanted = isolation_of(settings.isolation, kind, host)
 
     def open_engine(database: Database) -> tuple[Engine, Grounds]:
+        require_no_weaker(home.path, wanted.kind, on_command_line=kind is not None)
         isolation = Isolation(wanted, database, home.path)
+        remember(home.path, wanted.kind)
         for remark in isolation.remarks():
             print(f"warning: {remark}", file=sys.stderr, flush=True)
         return LocalEngine(home), MachineGrounds(isolation)

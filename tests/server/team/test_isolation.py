@@ -189,7 +189,8 @@ def test_two_servers_do_not_share_a_work_folder(
 
 def test_none_says_what_it_does_not_keep(isolate: Callable[..., Isolation]) -> None:
     (said,) = isolate("none").remarks()
-    assert "members can read each other's files and the server's" in said
+    promised = "every member's job runs as root" if os.geteuid() == 0 else "read each other's files"
+    assert promised in said
 
 
 @needs_root

@@ -107,10 +107,17 @@ def test_isolation_is_read_and_the_command_line_goes_first() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::"])
 def test_beyond_this_machine_it_must_be_said_whose_processes_they_are(host: str) -> None:
-    assert isolation_of({}, None, "127.0.0.1").kind == "none"
+    assert isolation_of({}, None, "127.0.0.1", root=False).kind == "none"
     with pytest.raises(BadSetting, match="add --isolation users"):
         isolation_of({}, None, host)
     assert isolation_of({}, "none", host).kind == "none"
+
+
+def test_as_root_it_must_be_said_on_loopback_too() -> None:
+    with pytest.raises(BadSetting, match=r"started as root.* add --isolation users, container or"):
+        isolation_of({}, None, "127.0.0.1", root=True)
+    assert isolation_of({"kind": "none"}, None, "127.0.0.1", root=True).kind == "none"
+    assert isolation_of({}, "none", "127.0.0.1", root=True).kind == "none"
 
 
 @pytest.mark.parametrize(
@@ -126,5 +133,5 @@ def test_beyond_this_machine_it_must_be_said_whose_processes_they_are(host: str)
 )
 def test_what_is_wrong_with_isolation_is_named(said: dict[str, Any], told: str) -> None:
     with pytest.raises(BadSetting) as refused:
-        isolation_of(said, None, "127.0.0.1")
+        isolation_of(said, None, "127.0.0.1", root=False)
     assert told in str(refused.value)

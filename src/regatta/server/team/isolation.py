@@ -85,6 +85,11 @@ class Isolation:
         """What whoever starts the server has to know."""
         if self.kind != "none":
             return ()
+        if os.geteuid() == 0:
+            return (
+                "isolation is none and the server is root: every member's job runs as root, and "
+                "can do anything to this machine. Use --isolation users or container.",
+            )
         return (
             "isolation is none: jobs run as the server's own user, so members can read each "
             "other's files and the server's, its database and credentials included. Use "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from regatta.server.transport_rules import is_loopback
 _WHERE = "team.isolation"
 
 
-def isolation_of(said: dict[str, Any], kind: str | None, host: str) -> IsolationSettings:
-    """`kind`: the command line's word, which goes before the file's. Raises BadSetting."""
+def isolation_of(
+    said: dict[str, Any], kind: str | None, host: str, *, root: bool | None = None
+) -> IsolationSettings:
+    """`kind`: the command line's word, which goes before the file's. `root`: whether this process
+    is. Raises BadSetting."""
     unknown = [name for name in said if name not in ("kind", *_READERS)]
     if unknown:
         allowed = ", ".join(("kind", *_READERS))
@@ -26,6 +30,11 @@ def isolation_of(said: dict[str, Any], kind: str | None, host: str) -> Isolation
                 f"--host is {host}, which other machines can reach, and nothing says whose the "
                 "processes of members' jobs are; add --isolation users (as root), container or "
                 "none"
+            )
+        if os.geteuid() == 0 if root is None else root:
+            raise BadSetting(
+                "the server is started as root, and nothing says whose the processes of members' "
+                "jobs are; add --isolation users, container or none (then they are root's)"
             )
         chosen = "none"
     if chosen not in KINDS:
