@@ -167,6 +167,8 @@ def test_a_server_without_accounts_says_so(tmp_path: Path) -> None:
     server = TeamProcess(tmp_path, f"sqlite:///{tmp_path}/team.db").start()
     try:
         assert "nobody can sign in yet: `regatta users add --admin NAME`" in server.log
+        assert f"  database: {tmp_path}/team.db\n  visibility: own\n" in server.log
+        assert f"  isolation: none; jobs work in {tmp_path}/work\n" in server.log
     finally:
         server.kill()
 
