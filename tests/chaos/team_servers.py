@@ -139,6 +139,8 @@ class TeamProcess:
 
     def launch(self) -> subprocess.Popen[bytes]:
         words = ["serve", "--team", "--port", str(self.port), "--database", self.url]
+        if "--isolation" not in self._flags:
+            words += ["--isolation", "none"]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command(*words, *self._flags), env=self.environment, stdout=log, stderr=log

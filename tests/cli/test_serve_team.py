@@ -20,6 +20,9 @@ from tests.server.records.conftest import postgresql, pytest_collection_finish, 
 
 __all__ = ["postgresql", "pytest_collection_finish", "url"]
 
+#: As everybody may start it, root as well.
+OPENLY = ("serve", "--team", "--isolation", "none")
+
 
 @pytest.fixture
 def serving(tmp_path: Path, url: str) -> Iterator[TeamProcess]:
@@ -45,7 +48,7 @@ def test_a_second_server_on_the_same_database_refuses(serving: TeamProcess, tmp_
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     second = TeamProcess(elsewhere, serving.url)
-    code, said = _said(second, "serve", "--team", "--database", serving.url)
+    code, said = _said(second, *OPENLY, "--database", serving.url)
     assert code == Exit.CONFLICT, said
     assert "another server" in said
     assert "keeps its records in" in said
@@ -58,7 +61,7 @@ def test_a_second_server_on_the_same_database_refuses(serving: TeamProcess, tmp_
 
 
 def test_a_second_server_in_the_same_folder_refuses(serving: TeamProcess) -> None:
-    code, said = _said(serving, "serve", "--team", "--database", serving.url)
+    code, said = _said(serving, *OPENLY, "--database", serving.url)
     assert (code, "a server already runs on" in said) == (Exit.CONFLICT, True), said
 
 
@@ -134,7 +137,7 @@ REFUSED = {
         "nothing says whose the processes of members' jobs are; add --isolation users",
     ),
     "a database that there is no driver for": (
-        ("--database", "mysql://ann@127.0.0.1/team"),
+        ("--isolation", "none", "--database", "mysql://ann@127.0.0.1/team"),
         "mysql",
     ),
 }
@@ -165,8 +168,28 @@ def test_a_server_without_accounts_says_so(tmp_path: Path) -> None:
     server = TeamProcess(tmp_path, f"sqlite:///{tmp_path}/team.db").start()
     try:
         assert "nobody can sign in yet: `regatta users add --admin NAME`" in server.log
+        assert f"  database: {tmp_path}/team.db\n  visibility: own\n" in server.log
+        assert f"  isolation: none; jobs work in {tmp_path}/work\n" in server.log
     finally:
         server.kill()
+
+
+def test_what_is_weaker_than_before_has_to_be_asked_for_on_the_command_line(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path}/team.db"
+    server = TeamProcess(tmp_path, url).start()
+    server.stop()
+    [mark] = server.state.glob("*/isolation")
+    assert mark.read_text() == "none"
+    mark.write_text("users")  # as root had it
+    (server.state / "config.yaml").write_text("team: {isolation: {kind: none}}")
+    code, said = _said(server, "serve", "--team", "--database", url)
+    assert code == Exit.INVALID, said
+    assert "last ran with users, which kept members apart" in " ".join(said.split())
+    server.start()
+    server.stop()
+    assert mark.read_text() == "none"
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:

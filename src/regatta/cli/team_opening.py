@@ -7,19 +7,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from regatta.cli.engine_choice import KUBERNETES, Chosen
+from regatta.api.errors import BadSetting
+from regatta.cli.engine_choice import KUBERNETES, Chosen, config_path
 from regatta.cli.team_places import team_database, team_folder, team_settings
 from regatta.daemon.server_files import Address
 from regatta.engines.base import Engine
 from regatta.engines.local.home import Home
 from regatta.server.accounts.visibility import Visibility
+from regatta.server.records.database_url import read_url
 from regatta.server.records.team_database import Database
 from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
-from regatta.server.team.isolation import Isolation
-from regatta.server.team.isolation_settings import isolation_of
+from regatta.server.team.isolation import Isolation, IsolationSettings
+from regatta.server.team.isolation_settings import SECTION, isolation_of
+from regatta.server.team.last_isolation import remember, require_no_weaker
 from regatta.server.team.serve_team import Opening, serve_team
-from regatta.server.team.team_settings import TeamSettings
-from regatta.server.transport_rules import transport_of
+from regatta.server.team.team_settings import TeamSettings, share_of
+from regatta.server.transport_rules import is_loopback, transport_of
 
 OpenEngine = Callable[[Database], tuple[Engine, Grounds]]
 
@@ -42,13 +45,15 @@ def team_server(
         settings = dataclasses.replace(settings, visibility=Visibility(visibility))
     transport = transport_of(host, tls_cert=tls_cert, tls_key=tls_key, behind_proxy=behind_proxy)
     folder = team_folder(chosen, home)
+    told: list[str] = []
     if chosen.engine == KUBERNETES:
         open_engine = _on_cluster(chosen)
     else:
-        open_engine = _on_machine(home, settings, isolation, host)
+        open_engine = _on_machine(home, settings, isolation, host, told.append)
+    database_url = team_database(database, folder, settings)
     opening = Opening(
         folder=folder,
-        database_url=team_database(database, folder, settings),
+        database_url=database_url,
         settings=settings,
         engine_name=chosen.engine,
         open_engine=open_engine,
@@ -56,7 +61,15 @@ def team_server(
     )
 
     def ready(address: Address, has_accounts: bool) -> None:
-        print(f"serving {address.url} for a team\n  state: {folder}", flush=True)
+        lines = [
+            f"serving {address.url} for a team",
+            *([] if is_loopback(host) else [f"listens on: {host}, for other machines, too"]),
+            f"state: {folder}",
+            f"database: {read_url(database_url)}",
+            f"visibility: {settings.visibility.value}",
+            *told,
+        ]
+        print("\n  ".join(lines), flush=True)
         if not has_accounts:
             print("  nobody can sign in yet: `regatta users add --admin NAME`", flush=True)
 
@@ -75,15 +88,37 @@ def _on_cluster(chosen: Chosen) -> OpenEngine:
     return open_engine
 
 
-def _on_machine(home: Home, settings: TeamSettings, kind: str | None, host: str) -> OpenEngine:
+def _on_machine(
+    home: Home,
+    settings: TeamSettings,
+    kind: str | None,
+    host: str,
+    tell: Callable[[str], None],
+) -> OpenEngine:
+    """`tell`: hears a line for whoever starts it, once it is open."""
     from regatta.engines.local.engine import LocalEngine
 
-    wanted = isolation_of(settings.isolation, kind, host)
+    wanted = isolation_of(settings.isolation, kind, host, file=config_path())
+    share = share_of(settings.default_fs_uri, config_path())
 
     def open_engine(database: Database) -> tuple[Engine, Grounds]:
-        isolation = Isolation(wanted, database, home.path)
-        for remark in isolation.remarks():
+        require_no_weaker(home.path, wanted.kind, on_command_line=kind is not None)
+        isolation = _isolation(wanted, database, home, settings)
+        remember(home.path, wanted.kind)
+        for remark in (*isolation.remarks(), *share):
             print(f"warning: {remark}", file=sys.stderr, flush=True)
+        tell(f"isolation: {isolation.describe()}")
         return LocalEngine(home), MachineGrounds(isolation)
 
     return open_engine
+
+
+def _isolation(
+    wanted: IsolationSettings, database: Database, home: Home, settings: TeamSettings
+) -> Isolation:
+    try:
+        return Isolation(wanted, database, home.path)
+    except BadSetting as wrong:
+        if str(wrong).partition(":")[0] not in settings.isolation:
+            raise  # nothing in the file says so
+        raise BadSetting(f"{config_path()}: {SECTION}.{wrong}") from None

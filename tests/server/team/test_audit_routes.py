@@ -40,3 +40,22 @@ def test_nobody_else_reads_it(shared: TeamServer) -> None:
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "before=x", f"before={2**63}"])
 def test_a_page_that_cannot_be_is_refused(shared: TeamServer, query: str) -> None:
     assert shared.ask("GET", f"{AUDIT}?{query}", shared.admin_token()).code == (400, "BadRequest")
+
+
+def test_it_says_which_job_and_what_was_only_a_dry_run(server: TeamServer) -> None:
+    ann, boss = server.token("ann"), server.admin_token()
+    body = {"text": shell_job("first", "sleep 600")}
+    assert server.ask("POST", "/regatta/v1/jobs?dryRun=true", ann, body=body).status == 200
+    assert server.ask("POST", "/regatta/v1/jobs", ann, body=body).status == 201
+    job = "/regatta/v1/namespaces/user-ann/jobs/first"
+    assert server.ask("POST", f"{job}/suspend", ann).status == 200
+    assert server.ask("POST", f"{job}/stop", boss).status == 200
+    assert server.ask("DELETE", job, boss).status == 200
+    told = [(entry.who, entry.what, entry.job) for entry in reversed(server.audited(5))]
+    assert told == [
+        ("ann", "POST /regatta/v1/jobs?dryRun=true", "ann~first"),
+        ("ann", "POST /regatta/v1/jobs", "ann~first"),
+        ("ann", f"POST {job}/suspend", "ann~first"),
+        ("boss", f"POST {job}/stop", "ann~first"),
+        ("boss", f"DELETE {job}", "ann~first"),
+    ]

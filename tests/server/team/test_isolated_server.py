@@ -90,3 +90,55 @@ def test_a_dry_run_with_a_hostile_python_runs_as_who_sent_it(
     assert (told / "uid").read_text() == f"{UIDS.start}\n"
     assert (told / "database").read_bytes() == b""
     assert list(place.glob("work/*/jobs/*")) == []  # a rehearsal leaves nothing
+
+
+def with_command(*command: str, **more: object) -> str:
+    job = yaml.safe_load(shell_job("job"))
+    (container,) = job["spec"]["worker"]["template"]["spec"]["containers"]
+    container |= {"command": list(command), **more}
+    return yaml.safe_dump(job)
+
+
+def test_a_script_that_is_not_there_is_told_of_in_words_for_members(server: TeamServer) -> None:
+    body = {"text": with_command("sh", "train.sh")}
+    sent = server.ask("POST", "/regatta/v1/jobs", server.token("ann"), body=body)
+    assert sent.status == 422, sent.body
+    (problem,) = sent.json["problems"]
+    assert "Put the code where the server's machine can read it" in problem["message"]
+    assert "--workdir" not in str(sent.json)
+
+
+def test_a_member_may_leave_the_checks_out_and_nothing_else(server: TeamServer) -> None:
+    ann = server.token("ann")
+    body = {"text": with_command("sh", "train.sh"), "shell": {"noPreflight": True}}
+    assert server.ask("POST", "/regatta/v1/jobs?dryRun=true", ann, body=body).status == 200
+    sent = server.ask("POST", "/regatta/v1/jobs", ann, body=body)
+    assert sent.status == 201, sent.body
+    asked = {**body, "shell": {"directory": "/root"}}
+    refused = server.ask("POST", "/regatta/v1/jobs", ann, body=asked)
+    assert refused.status == 422, refused.body
+    assert "as the container's workingDir" in refused.json["message"]
+
+
+def test_python_knows_where_it_is_under_its_other_name(server: TeamServer, place: Path) -> None:
+    told, programs = place / "told", place / "bin"
+    told.mkdir()
+    told.chmod(0o777)
+    programs.mkdir()
+    (programs / "python3").symlink_to("/usr/bin/python3")
+    line = f"import sys; print(sys.executable, file=open('{told}/python', 'w'))"
+    text = with_command("python", "-c", line, env=[{"name": "PATH", "value": str(programs)}])
+    ann = server.token("ann")
+    body = {"text": text, "shell": {"noPreflight": True}}
+    sent = server.ask("POST", "/regatta/v1/jobs", ann, body=body)
+    assert sent.status == 201, sent.body
+    (warning,) = sent.json["warnings"]
+    assert "`python` is the first python or python3 on the job's PATH" in warning["message"]
+    eventually(lambda: phase_of(server, ann) == "Completed", "the job")
+    assert (told / "python").read_text() == f"{programs}/python3\n"
+
+
+def test_a_job_without_python_hears_nothing_of_interpreters(server: TeamServer) -> None:
+    body = {"text": shell_job("job", "true")}
+    sent = server.ask("POST", "/regatta/v1/jobs", server.token("ann"), body=body)
+    assert (sent.status, sent.json["warnings"]) == (201, []), sent.body

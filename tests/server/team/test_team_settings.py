@@ -12,7 +12,12 @@ from regatta.server.accounts.rate_limits import Rate, Rates
 from regatta.server.accounts.visibility import Visibility
 from regatta.server.team.isolation import IsolationSettings
 from regatta.server.team.isolation_settings import isolation_of
-from regatta.server.team.team_settings import TeamSettings, read_team_settings, team_database_url
+from regatta.server.team.team_settings import (
+    TeamSettings,
+    read_team_settings,
+    share_of,
+    team_database_url,
+)
 
 FILE = Path("/etc/config.yaml")
 
@@ -108,10 +113,17 @@ def test_isolation_is_read_and_the_command_line_goes_first() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::"])
 def test_beyond_this_machine_it_must_be_said_whose_processes_they_are(host: str) -> None:
-    assert isolation_of({}, None, "127.0.0.1").kind == "none"
+    assert isolation_of({}, None, "127.0.0.1", root=False).kind == "none"
     with pytest.raises(BadSetting, match="add --isolation users"):
         isolation_of({}, None, host)
     assert isolation_of({}, "none", host).kind == "none"
+
+
+def test_as_root_it_must_be_said_on_loopback_too() -> None:
+    with pytest.raises(BadSetting, match=r"started as root.* add --isolation users, container or"):
+        isolation_of({}, None, "127.0.0.1", root=True)
+    assert isolation_of({"kind": "none"}, None, "127.0.0.1", root=True).kind == "none"
+    assert isolation_of({}, "none", "127.0.0.1", root=True).kind == "none"
 
 
 @pytest.mark.parametrize(
@@ -123,9 +135,20 @@ def test_beyond_this_machine_it_must_be_said_whose_processes_they_are(host: str)
         ({"uids": 5}, "team.isolation.uids is 5"),
         ({"folders": "/data"}, "team.isolation.folders is '/data'; write a list"),
         ({"images": ["a"]}, "team.isolation.images is"),
+        ({"work": "work"}, "team.isolation.work is 'work'; write the full path of a folder"),
     ],
 )
 def test_what_is_wrong_with_isolation_is_named(said: dict[str, Any], told: str) -> None:
     with pytest.raises(BadSetting) as refused:
-        isolation_of(said, None, "127.0.0.1")
-    assert told in str(refused.value)
+        isolation_of(said, None, "127.0.0.1", root=False, file=Path("/srv/config.yaml"))
+    assert f"/srv/config.yaml: {told}" in str(refused.value)
+
+
+def test_a_share_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    for there in ("", str(tmp_path), f"file://{tmp_path}", "hdfs://cluster/x"):
+        assert share_of(there, file) == ()
+    (said,) = share_of(str(tmp_path / "none"), file)
+    assert "which is no folder of this machine now" in said
+    with pytest.raises(BadSetting, match=r"team.defaultFsUri is 'share'; write a path that begins"):
+        share_of("share", file)

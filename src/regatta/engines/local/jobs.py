@@ -30,6 +30,7 @@ from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.logs.job_logs import JobLog
 from regatta.engines.local.loop import Loop
+from regatta.engines.local.on_behalf.advice import advice_for
 from regatta.engines.local.replicas.meter import Measured, Meter
 from regatta.engines.local.replicas.runspec import run_folder
 from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places
@@ -273,7 +274,7 @@ class LocalJobs:
     def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         def change(tx: Transaction, record: JobRecord) -> None:
             job = scaled(record.job, role, replicas)
-            prepare.refuse_what_never_fits(job, self._machine)
+            prepare.refuse_what_never_fits(job, self._machine, advice_for(record.context))
             self._store.require_room(places_needed(job))  # all replicas start again
             if not reserve_places(tx, job.uid, places_needed(job)):
                 raise NotPossible(f"no ports are free for {replicas} replicas of {role} just now")

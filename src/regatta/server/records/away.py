@@ -54,6 +54,11 @@ def telling_who_is_away(address: Address) -> Iterator[None]:
         ) from None
 
 
+def at_a_start(away: RecordsAway) -> RecordsAway:
+    """The same, of a server that leaves for it: there is no next request."""
+    return RecordsAway(str(away).replace(_NEXT, "The server does not start without it."))
+
+
 _NEXT = "Jobs run on; nothing was recorded, and it is tried again at the next request."
 
 

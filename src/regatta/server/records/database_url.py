@@ -5,6 +5,7 @@ A URL may hold a password. What messages and logs show is made here, and never h
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -17,6 +18,8 @@ from regatta.api.errors import BadSetting
 RIGHT = "sqlite:////PATH/OF/A/FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 #: Parameters of a PostgreSQL URL that are secrets too.
 _SECRET = ("password", "sslpassword")
+#: A shorter password is part of many a word, and is looked for only where passwords stand.
+_TOLD_APART = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,11 @@ class Address:
         secrets = [self.url.password, *(_first(self.url.query.get(name)) for name in _SECRET)]
         for secret in filter(None, map(str, filter(None, secrets))):
             for form in {secret, quote(secret, safe=""), quote_plus(secret)}:
-                said = said.replace(form, "***")
+                if len(secret) < _TOLD_APART:
+                    place = rf"(:(?={re.escape(form)}@)|password=['\"]?){re.escape(form)}"
+                    said = re.sub(place, r"\1***", said)
+                else:
+                    said = said.replace(form, "***")
         return said
 
 

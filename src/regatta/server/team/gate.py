@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Annotated, Any
+from urllib.parse import parse_qs
 
 from fastapi import Depends
 from starlette.datastructures import Headers
@@ -180,7 +181,7 @@ class Gate:
         entry = Entry(
             at=self._team.now(),
             who=caller.name if caller else state.get("who", ""),
-            what=request_line(scope["method"], scope["path"]),
+            what=request_line(scope["method"], scope["path"]) + _dry_run(scope),
             job=state.get("job", ""),
             address=state["address"],
             result=state.get("refused", ""),
@@ -190,3 +191,9 @@ class Gate:
             await self._team.database.run(write_audit, entry)
         except RecordsAway:
             log.warning("not in the audit, whose database is away: %s", entry)
+
+
+def _dry_run(scope: Scope) -> str:
+    """Of a query all that the audit tells: a job that was only looked at is none."""
+    said = parse_qs(scope["query_string"].decode("latin-1")).get("dryRun", [""])[-1]
+    return f"?dryRun={said}" if said in ("true", "stored") else ""

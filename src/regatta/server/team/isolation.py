@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -83,8 +83,34 @@ class Isolation:
 
     def remarks(self) -> tuple[str, ...]:
         """What whoever starts the server has to know."""
+        return (*self._about_kind(), *self._about_images())
+
+    def describe(self) -> str:
+        """In a line, for whoever starts the server."""
+        where = f"jobs work in {self._work.path}"
+        if self.kind != "container":
+            return f"{self.kind}; {where}"
+        outside = ", and root inside of them is root outside" if os.geteuid() == 0 else ""
+        return f"container, run by {self._runtime}{outside}; {where}"
+
+    def _about_images(self) -> Iterator[str]:
+        if self.kind == "container":  # whose images bring their own
+            return
+        for image, python in self._settings.images.items():
+            if shutil.which(python, path=self._given["PATH"]) is None:
+                yield (
+                    f"images: {image} stands for {python}, which is no program of this machine; "
+                    "jobs of that image will not find their python"
+                )
+
+    def _about_kind(self) -> tuple[str, ...]:
         if self.kind != "none":
             return ()
+        if os.geteuid() == 0:
+            return (
+                "isolation is none and the server is root: every member's job runs as root, and "
+                "can do anything to this machine. Use --isolation users or container.",
+            )
         return (
             "isolation is none: jobs run as the server's own user, so members can read each "
             "other's files and the server's, its database and credentials included. Use "

@@ -8,7 +8,7 @@ one may not see is answered as the engine answers for what is not there.
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import TypeVar
@@ -49,8 +49,11 @@ _T = TypeVar("_T")
 
 
 class MemberEngine:
-    def __init__(self, desk: Desk, caller: Caller) -> None:
-        self._desk, self._caller = desk, caller
+    def __init__(
+        self, desk: Desk, caller: Caller, note_job: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`note_job`: told which job a change is about, as people know it (`ann~first`)."""
+        self._desk, self._caller, self._note_job = desk, caller, note_job
         self._engine = desk.engine
         self.namespace = account_namespace(caller.name)
 
@@ -66,13 +69,16 @@ class MemberEngine:
     # Jobs
 
     async def submit(self, submission: Submission, shell: Shell | None = None) -> Accepted:
-        _, accepted = await self._desk.submit(self._caller, submission, shell, takes_over=True)
+        row, accepted = await self._desk.submit(self._caller, submission, shell, takes_over=True)
+        self._note_job(_shown(row))
         return accepted
 
     async def preview(
         self, submission: Submission, shell: Shell | None = None, *, stored: bool = False
     ) -> Preview:
-        return await self._desk.preview(self._caller, submission, shell, stored=stored)
+        preview = await self._desk.preview(self._caller, submission, shell, stored=stored)
+        self._note_job(f"{self._caller.name}~{preview.job.name}")
+        return preview
 
     async def get(self, namespace: str, name: str, uid: str = "") -> Job:
         await self._require_seen(namespace, name, uid)
@@ -306,6 +312,7 @@ class MemberEngine:
         """Raises JobNotFound, or NotAllowed."""
         row = await self._require_seen(namespace, name)
         owner = row.username if row else ""
+        self._note_job(_shown(row) if row else f"{namespace}/{name}")
         if not self._caller.admin and owner != self._caller.name:
             raise NotAllowed(
                 f"job {name} in namespace {namespace} is {owner or 'nobody'}'s; only its owner and "
@@ -351,6 +358,10 @@ class _Told:
             row = await self._desk.database.read(job_at, self._desk.engine_name, *place)
             self._places[place] = _is_seen(row.username if row else None, self._seen)
         return self._places[place]
+
+
+def _shown(row: JobRow) -> str:
+    return f"{row.username}~{row.name}"
 
 
 def _is_seen(owner: str | None, seen: frozenset[str] | None) -> bool:

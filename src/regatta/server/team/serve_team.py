@@ -10,11 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from regatta.api.errors import RecordsAway
 from regatta.daemon.server_files import Address
 from regatta.engines.base import Engine
 from regatta.server.accounts.user_groups import ensure_groups
 from regatta.server.accounts.users import list_users
 from regatta.server.origins import Ours
+from regatta.server.records.away import at_a_start
 from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.single_server import SingleServer
 from regatta.server.records.team_database import Database
@@ -62,16 +64,21 @@ def serve_team(
     async def open_served(process: Process) -> Served:
         nonlocal has_accounts
         process.files.become_team()
-        database = await asyncio.to_thread(Database, opening.database_url)
+        try:
+            database = await asyncio.to_thread(Database, opening.database_url)
+        except RecordsAway as away:
+            raise at_a_start(away) from None
         held = SingleServer(database.address)
         try:
             await asyncio.to_thread(held.take)
             await database.run(ensure_groups, 0)
             has_accounts = bool(await database.read(list_users))
             engine, grounds = opening.open_engine(database)
-        except BaseException:
+        except BaseException as why:
             held.release()
             database.close()
+            if isinstance(why, RecordsAway):
+                raise at_a_start(why) from None
             raise
         team = Team(database, engine, opening.engine_name, opening.settings, grounds)
         await team.desk.loose_ends.settle_all()

@@ -84,7 +84,10 @@ def make_team_app(
         return responses.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
 
     def engine_of(request: Request) -> Engine:
-        return MemberEngine(team.desk, caller_of(request))
+        def note_job(job: str) -> None:
+            request.state.job = job
+
+        return MemberEngine(team.desk, caller_of(request), note_job)
 
     serve_engine(app, engine_of)
     app.include_router(job_routes(), prefix=API)

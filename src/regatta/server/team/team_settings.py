@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from regatta.api.errors import BadSetting
 from regatta.server.accounts.account_rules import DEFAULT_CLUSTER, check_names
@@ -49,6 +50,26 @@ class TeamSettings:
 def team_database_url(folder: Path, settings: TeamSettings) -> str:
     """`folder`: the server's own."""
     return settings.database or f"sqlite:///{folder / 'team.db'}"
+
+
+def share_of(uri: str, file: Path) -> tuple[str, ...]:
+    """What whoever starts a server on a machine has to know of the folder that `defaultFsUri`
+    names. Raises BadSetting."""
+    scheme, colon, rest = uri.partition("://")
+    if not uri or (colon and scheme.lower() != "file"):
+        return ()
+    path = unquote(rest.removeprefix("localhost")) if colon else uri
+    if not path.startswith("/"):
+        raise BadSetting(
+            f"{file}: {SECTION}.defaultFsUri is {uri!r}; write a path that begins with /, or a "
+            "file:/// URI"
+        )
+    if Path(path).is_dir():
+        return ()
+    return (
+        f"{SECTION}.defaultFsUri is {uri}, which is no folder of this machine now: OpenPAI's "
+        "configs find no code in it, and no place for what they write",
+    )
 
 
 def read_team_settings(path: Path, said: Any) -> TeamSettings:

@@ -64,3 +64,9 @@ def test_what_cannot_be_is_refused_by_name(name: str, value: str, said: str) -> 
 
 def test_the_largest_limit_is_taken() -> None:
     assert read_list_query({"limit": "50000"}).limit == 50_000
+
+
+def test_a_state_that_there_is_none_of_is_refused_with_those_there_are() -> None:
+    known = "state is 'BOGUS'; write one of WAITING, RUNNING, STOPPING"
+    with refused(400, "InvalidParametersError", known):
+        read_list_query({"state": "RUNNING,BOGUS"})

@@ -317,3 +317,9 @@ def test_a_link_may_be_read_slowly(server: TeamServer, monkeypatch: pytest.Monke
             time.sleep(0.02)
         rest = answer.read()
     assert rest.count(b"\n") == 30000
+
+
+def test_an_empty_body_is_told_what_to_send(server: TeamServer) -> None:
+    sent = server.ask("POST", "/api/v2/jobs", server.token("ann"), text="")
+    assert sent.code == (400, "InvalidProtocolError")
+    assert "the body is empty; send the job's config, YAML" in sent.json["message"]

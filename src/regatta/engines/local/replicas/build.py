@@ -20,6 +20,7 @@ from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.controller.environment.references import expand
 from regatta.engines.base import RunAs
+from regatta.engines.local.on_behalf.advice import advice_for
 from regatta.engines.local.on_behalf.bounds import not_for_a_runtime, widened_rights
 from regatta.engines.local.on_behalf.interpreters import Interpreters
 from regatta.engines.local.on_behalf.looking import Looking
@@ -174,6 +175,7 @@ class _Builder:
         self._facts = PodFacts(
             manifest=manifest, uid=metadata.get("uid", ""), address=placement.address
         )
+        self._advice = advice_for(context)
         self._volumes = Volumes(
             self._spec,
             namespace=metadata.get("namespace") or "default",
@@ -185,6 +187,7 @@ class _Builder:
             allowed=context.folders,
             whole=context.is_plain_container,
             reader=who.name if who else "",
+            advice=self._advice,
         )
         self.problems: list[Problem] = []
 
@@ -275,7 +278,7 @@ class _Builder:
     ) -> Process:
         image, runtime = container.get("image") or "", self._context.runtime
         if not image:
-            self._refuse(f"{path}.image", f"is missing; --runtime {runtime} runs images")
+            self._refuse(f"{path}.image", f"is missing; {self._advice.no_image.format(runtime)}")
         elif image.startswith("-"):
             self._refuse(f"{path}.image", f"is {image!r}, which {runtime} takes for an option")
         client = inherited_by_client(self._context.shell)
@@ -359,9 +362,8 @@ class _Builder:
             self._refuse(
                 f"{path}.command",
                 f"missing{', only args are there' if args else ''}. What the image "
-                f"{container.get('image') or ''!r} starts is not known on this machine; write "
-                "command in the file, say it with --command, or run the image with --runtime "
-                "docker (or podman)",
+                f"{container.get('image') or ''!r} starts is not known on this machine; "
+                f"{self._advice.command}",
             )
             return ()
         program = command[0]
@@ -382,9 +384,8 @@ class _Builder:
             return directory
         if not os.path.isabs(wanted) and not self._looking.is_folder(base):
             self._refuse(
-                "--workdir",
-                f"{base} is not there; name the folder that holds the program, "
-                "or leave it out to run where the job file is",
+                f"{path}.workingDir" if self._advice.on_behalf else "--workdir",
+                f"{base} is not there; {self._advice.workdir}",
             )
         else:
             self._refuse(

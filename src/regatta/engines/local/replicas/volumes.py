@@ -19,6 +19,7 @@ from regatta.api import quantity
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions, PersistentVolume
 from regatta.controller.environment.references import TOO_LONG, TooLong
+from regatta.engines.local.on_behalf.advice import AT_HOME, Advice
 from regatta.engines.local.on_behalf.bounds import why_not_allowed
 from regatta.engines.local.on_behalf.looking import Looking
 from regatta.engines.local.replicas.removing import remove_tree
@@ -63,6 +64,7 @@ class Volumes:
         allowed: Sequence[str] | None = None,
         whole: bool = False,
         reader: str = "",
+        advice: Advice = AT_HOME,
     ) -> None:
         """`allowed`: the folders that may be mounted; None: any. `whole`: nothing inside of them by
         itself. `reader`: the account that has to be able to read them; empty: nobody asks."""
@@ -80,6 +82,7 @@ class Volumes:
         self._allowed = allowed
         self._whole = whole
         self._reader = reader
+        self._advice = advice
         self.problems: list[Problem] = []
         #: Where something would be mounted that cannot be had.
         self.unmet: list[str] = []
@@ -119,7 +122,7 @@ class Volumes:
         if place.make and source != SHARED_MEMORY:
             self.folders.append(source)
         elif not self._looking.exists(source):
-            raise _Refused(path, f"{source} is not there; make it, or {_hint(name)}")
+            raise _Refused(path, f"{source} is not there; make it, or {self._advice.volume(name)}")
         return Mount(
             source=self._bounded(source, place),
             target=target,
@@ -172,7 +175,9 @@ class Volumes:
                 read_only = bool(source.get("readOnly"))
                 return self._nfs(name, source.get("server"), source.get("path"), read_only, where)
         raise _Refused(
-            where, f"{kind} volumes do not exist on this machine; {_hint(name)} with what it holds"
+            where,
+            f"{kind} volumes do not exist on this machine; {self._advice.volume(name)} with what "
+            "it holds",
         )
 
     def _scratch(self, name: str, source: dict[str, Any], target: str) -> Place:
@@ -188,7 +193,10 @@ class Volumes:
         if source.get("type") == "DirectoryOrCreate":
             return Place(directory, f"{where}.path", make=True)
         if not self._looking.exists(directory):
-            raise _Refused(f"{where}.path", f"{directory} is not there; make it, or {_hint(name)}")
+            raise _Refused(
+                f"{where}.path",
+                f"{directory} is not there; make it, or {self._advice.volume(name)}",
+            )
         return Place(directory, f"{where}.path")
 
     def _claimed(self, name: str, source: dict[str, Any], where: str) -> Place:
@@ -198,7 +206,8 @@ class Volumes:
             raise _Refused(
                 f"{where}.claimName",
                 f"nothing in the job file says which folder claim {claim!r} means; add its "
-                f"PersistentVolume and PersistentVolumeClaim to the file, or {_hint(name)}",
+                "PersistentVolume and PersistentVolumeClaim to the file, or "
+                f"{self._advice.volume(name)}",
             )
         read_only = volume.read_only or bool(source.get("readOnly"))
         return self._persistent(name, claim, volume, read_only, where)
@@ -212,7 +221,7 @@ class Volumes:
                 raise _Refused(
                     where,
                     f"claim {claim!r} means {volume.host_path} (PersistentVolume {volume.name!r}), "
-                    f"which is not there; make it, or {_hint(name)}",
+                    f"which is not there; make it, or {self._advice.volume(name)}",
                 )
             return Place(volume.host_path, where, read_only=read_only)
         if volume.nfs_server:
@@ -222,7 +231,7 @@ class Volumes:
         raise _Refused(
             where,
             f"PersistentVolume {volume.name!r} is a {kind} volume, which cannot be had here; "
-            f"{_hint(name)}",
+            f"{self._advice.volume(name)}",
         )
 
     def _nfs(
@@ -242,7 +251,7 @@ class Volumes:
         raise _Refused(
             where,
             f"{server}:{wanted} is not mounted on this machine; mount it "
-            f"(mount -t nfs {server}:{wanted} /some/folder), or {_hint(name)}",
+            f"(mount -t nfs {server}:{wanted} /some/folder), or {self._advice.volume(name)}",
         )
 
 
@@ -300,7 +309,3 @@ def mounted_devices() -> list[tuple[str, str]]:
         return []
     pairs = [line.split(" ")[:2] for line in lines]
     return [(device, point.replace("\\040", " ")) for device, point in pairs]
-
-
-def _hint(name: str) -> str:
-    return f"give a folder with --volume {name}=DIR"

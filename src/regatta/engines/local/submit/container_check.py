@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 
 from regatta.api.problems import Problem
+from regatta.engines.local.on_behalf.advice import AT_HOME, Advice
 from regatta.engines.local.replicas.runspec import Contained, Process, RunSpec
 
 #: For a container runtime to say which one it is.
@@ -21,7 +22,7 @@ _PULL_SECONDS = 15.0
 
 
 def check_containers(
-    runs: Mapping[str, RunSpec], may_pull: bool
+    runs: Mapping[str, RunSpec], may_pull: bool, advice: Advice = AT_HOME
 ) -> tuple[list[Problem], list[Problem]]:
     """(errors, warnings) of what runs in containers, by role. A dry run pulls nothing."""
     contained = [
@@ -34,7 +35,7 @@ def check_containers(
     if not contained:
         return [], []
     _, first, _ = contained[0]  # one runtime for the whole job
-    problems = check_runtime(first)
+    problems = check_runtime(first, advice)
     if problems:
         return problems, []
     warnings: list[Problem] = []
@@ -50,15 +51,14 @@ def check_containers(
     return problems, warnings
 
 
-def check_runtime(process: Process) -> list[Problem]:
+def check_runtime(process: Process, advice: Advice = AT_HOME) -> list[Problem]:
     """Docker needs a daemon that lets this user in, so being installed is not enough."""
     runtime = process.argv[0]
     if shutil.which(runtime, path=process.env.get("PATH", os.defpath)) is None:
         return [
             Problem(
                 "",
-                f"{runtime} is not on the job's PATH. Install it, or leave --runtime out to run "
-                "the commands as processes of this machine.",
+                f"{runtime} is not on the job's PATH. {advice.no_runtime}",
             )
         ]
     why = _ask(process, _RUNTIME_SECONDS, "version")
@@ -68,7 +68,7 @@ def check_runtime(process: Process) -> list[Problem]:
         Problem(
             "",
             f"{runtime} does not work here ({why}); `{runtime} version` has to succeed first. "
-            "Without --runtime the commands run as processes of this machine.",
+            f"{advice.without_runtime}",
         )
     ]
 

@@ -11,6 +11,7 @@ import msgspec
 from regatta.api.job import Job
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
+from regatta.engines.local.on_behalf.advice import advice_for
 from regatta.engines.local.on_behalf.interpreters import interpreter_for
 from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import RunSpec
@@ -64,7 +65,9 @@ def inspect(question: Question, probe: Probe = probe_paddle) -> Findings:
     if doubts:  # what it would run cannot be asked about
         by_role = {role: run for role, run in by_role.items() if not needs_python(run)}
     may_pull = question.may_pull and not missing
-    worse, softer = preflight(question.job, by_role, probe, may_pull=may_pull)
+    worse, softer = preflight(
+        question.job, by_role, probe, may_pull=may_pull, advice=advice_for(context)
+    )
     return Findings(
         runs=runs,
         missing=tuple(missing),
@@ -86,10 +89,13 @@ def _unknown_images(question: Question) -> list[Problem]:
                 image = container.get("image") or ""
                 if not image or interpreter_for(context.images, image) is not None:
                     continue
+                words = [*(container.get("command") or ()), *(container.get("args") or ())]
+                if not any("python" in str(word) for word in words):
+                    continue
                 said = (
                     f"is {image}, which is not run as an image here, and the server's settings "
-                    "(images:) name no interpreter for it: `python` is the first on the server's "
-                    "PATH"
+                    "(images:) name no interpreter for it: `python` is the first python or "
+                    "python3 on the job's PATH"
                 )
                 where = f"{question.job.spec.path_of(pod.role)}.template"
                 warning = Problem(f"spec.{kind}[{number}].image", said, "warning")

@@ -20,6 +20,7 @@ import msgspec
 
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
+from regatta.engines.local.on_behalf.advice import AT_HOME, Advice
 from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import Process, RunSpec
 from regatta.engines.local.store.records import Context
@@ -48,12 +49,17 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def preflight(
-    job: Job, runs: Mapping[str, RunSpec], probe: Probe = probe_paddle, *, may_pull: bool = True
+    job: Job,
+    runs: Mapping[str, RunSpec],
+    probe: Probe = probe_paddle,
+    *,
+    may_pull: bool = True,
+    advice: Advice = AT_HOME,
 ) -> tuple[list[Problem], list[Problem]]:
     """(errors, warnings) of the first replica of each role (by role name). Images that are not here
     are pulled if they may be."""
     ask = Probing(probe)
-    problems, warnings = check_containers(runs, may_pull)
+    problems, warnings = check_containers(runs, may_pull, advice)
     trains_with_paddle = False
     for role, run in runs.items():
         process = run.containers[0]
@@ -66,14 +72,14 @@ def preflight(
         if hidden := what_is_hidden(run, command.program, command.script):
             problems.append(Problem(role, hidden))
             continue
-        found = _check_files(role, process, command)
+        found = _check_files(role, process, command, advice)
         problems += found
         if found or not command.interpreter or not _uses_paddle(process, command):
             continue
         trains_with_paddle = True
         python = shutil.which(command.interpreter, path=process.env.get("PATH", os.defpath))
         answer = ask(python or command.interpreter, process.env, process.cwd)
-        worse, softer = judge_paddle(job.spec.mode, role, answer)
+        worse, softer = judge_paddle(job.spec.mode, role, answer, advice)
         problems += worse
         warnings += softer
     uses_gloo = job.spec.mode in (Mode.PS, Mode.HETER) and job.spec.with_gloo > 0
@@ -152,7 +158,7 @@ def _shell_command(program: str, rest: list[str]) -> Command:
     return Command(program=program)
 
 
-def _check_files(role: str, process: Process, command: Command) -> list[Problem]:
+def _check_files(role: str, process: Process, command: Command, advice: Advice) -> list[Problem]:
     if process.container is not None:
         return []
     lies = command.script or command.program
@@ -167,7 +173,8 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
     if beside := _named_without_interpreter(command, process):
         return [Problem(role, beside)]
     if not _find_program(command.program, process):
-        return [Problem(role, f"the command {command.program!r} {_why_not(command, process)}")]
+        why = _why_not(command, process, advice)
+        return [Problem(role, f"the command {command.program!r} {why}")]
     script = Path(process.cwd, command.script)
     if not command.script or _under_a_mount(script, process) or os.path.exists(script):
         return []
@@ -176,7 +183,7 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
             Problem(
                 role,
                 f"the script {command.script!r} is not on this machine. If the path is one of the "
-                "image's, say what to run here with `--command LINE`, or put the script there.",
+                f"image's, {advice.image_path}",
             )
         ]
     near = sorted(p.name for p in _listdir(Path(process.cwd)) if p.suffix == script.suffix)
@@ -184,8 +191,7 @@ def _check_files(role: str, process: Process, command: Command) -> list[Problem]
     return [
         Problem(
             role,
-            f"the script {command.script!r} is not in {process.cwd}.{there} Name the folder "
-            "that holds it with `--workdir DIR`, or set the container's workingDir.",
+            f"the script {command.script!r} is not in {process.cwd}.{there} {advice.script}",
         )
     ]
 
@@ -221,7 +227,7 @@ def _as_words(command: Command, process: Process) -> str:
     return json.dumps([*words, *process.argv[1:]], ensure_ascii=False)
 
 
-def _why_not(command: Command, process: Process) -> str:
+def _why_not(command: Command, process: Process, advice: Advice) -> str:
     """What keeps a program from being started, and what to do about it."""
     if not os.path.exists(Path(process.cwd, command.program)) and (
         words := _as_words(command, process)
@@ -235,25 +241,25 @@ def _why_not(command: Command, process: Process) -> str:
                 f"is not on the job's PATH ({path}), but in {process.cwd}: write "
                 f"{'./' + command.program!r}"
             )
-        return (
-            f"is not on the job's PATH ({path}). Check its spelling, or submit from a shell in "
-            "which it works."
-        )
+        return f"is not on the job's PATH ({path}). {advice.path}"
     program = Path(process.cwd, command.program)
     if os.path.isdir(program):
         return "is a folder. Name the program in it."
     if os.path.exists(program):
         return f"is not executable: chmod +x {shlex.quote(str(program))}"
     if os.path.isabs(command.program):
-        where = ", in the file or behind --python" if command.interpreter else ""
+        mentions = command.interpreter and not advice.on_behalf
+        where = ", in the file or behind --python" if mentions else ""
         return (
             f"is not there. Check its spelling{where}; if the path is one of the image's, say what "
             "to run here with `--command LINE`."
         )
-    return f"is not in {process.cwd}. Check its spelling, or name its folder with `--workdir DIR`."
+    return f"is not in {process.cwd}. {advice.program}"
 
 
-def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], list[Problem]]:
+def judge_paddle(
+    mode: Mode, role: str, answer: Paddle, advice: Advice = AT_HOME
+) -> tuple[list[Problem], list[Problem]]:
     """(errors, warnings) that a job of this mode has with this PaddlePaddle."""
     python = answer.interpreter
     if answer.timed_out:
@@ -263,9 +269,7 @@ def judge_paddle(mode: Mode, role: str, answer: Paddle) -> tuple[list[Problem], 
         return [
             Problem(
                 role,
-                f"`import paddle` fails with {python}: {answer.error}. Activate the environment "
-                "that has PaddlePaddle before you submit, or name its interpreter with "
-                f"`--python PATH`.",
+                f"`import paddle` fails with {python}: {answer.error}. {advice.paddle}",
             )
         ], []
     if mode not in (Mode.PS, Mode.HETER):

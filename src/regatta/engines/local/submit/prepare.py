@@ -6,7 +6,6 @@ Everything here happens before anything is written, and a dry run stops right af
 from __future__ import annotations
 
 import copy
-import math
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,6 +25,7 @@ from regatta.controller.labels import REPLACED_BY
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
+from regatta.engines.local.on_behalf.advice import Advice, advice_for
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.scheduling.reservations import BEGINNING
@@ -79,8 +79,9 @@ def prepare(
         job = without_gpus(job)
         warnings.append(Problem("", "runs without the GPUs it asks for (--no-gpu)", "warning"))
     job = _fresh(job, now)
-    too_large = why_it_never_fits(job, machine)
     context = Context.of(shell)
+    advice = advice_for(context)
+    too_large = why_it_never_fits(job, machine, advice)
     played = _of_one_each(job) if too_large else job
     rehearsal = rehearse_here(played, where(places_needed(played)), now, machine.gpus)
     known = Secrets.of(for_processes(loaded.secrets))
@@ -149,12 +150,12 @@ def preview(prepared: Prepared) -> Preview:
     )
 
 
-def refuse_what_never_fits(job: Job, machine: Machine) -> None:
-    if why := why_it_never_fits(job, machine):
+def refuse_what_never_fits(job: Job, machine: Machine, advice: Advice) -> None:
+    if why := why_it_never_fits(job, machine, advice):
         raise NeverFits(f"{job.name} {why}")
 
 
-def why_it_never_fits(job: Job, machine: Machine) -> str:
+def why_it_never_fits(job: Job, machine: Machine, advice: Advice) -> str:
     """In a sentence that begins with the job; empty where it fits."""
     need = whole_need(job)
     short = never_fits(machine.capacity, need)
@@ -163,17 +164,11 @@ def why_it_never_fits(job: Job, machine: Machine) -> str:
     hint = "Ask for less, or for fewer replicas."
     without = msgspec.structs.replace(need, gpus=0)
     if need.millicores > machine.capacity.millicores:
-        hint = (
-            "Ask for less, or for fewer replicas; or let the machine count more than it has: "
-            f"`REGATTA_CPUS={math.ceil(need.millicores / 1000)} regatta server restart`."
-        )
+        hint = advice.more_cpus(need.millicores)
     elif never_fits(machine.capacity, without) is None:
-        hint = "Ask for fewer GPUs, or try it out without any with `--no-gpu`."
+        hint = advice.fewer_gpus
     elif need.pods > machine.capacity.pods:
-        hint = (
-            "Ask for fewer replicas, or let the machine take more, with a server that is started "
-            f"so: `regatta server stop; REGATTA_PODS={need.pods} regatta server start`."
-        )
+        hint = advice.more_pods(need.pods)
     return f"can never start on this machine: {short}. {hint}"
 
 

@@ -34,7 +34,7 @@ def apply(mounts: list[dict[str, Any]], account: dict[str, Any] | None = None) -
         if any(_stands_in_root(mount["target"]) for mount in mounts):
             _copy_root(owner)
     except OSError as error:
-        raise CannotMount(_sentence(mounts[0], error)) from None
+        raise CannotMount(_sentence(mounts[0], error, account)) from None
     for mount in mounts:  # parents come before what is mounted inside them
         try:
             source = mount["source"]
@@ -42,14 +42,16 @@ def apply(mounts: list[dict[str, Any]], account: dict[str, Any] | None = None) -
                 source = _pinned(source, within)
             _bind(source, mount["target"], mount["read_only"], owner)
         except OSError as error:
-            raise CannotMount(_sentence(mount, error)) from None
+            raise CannotMount(_sentence(mount, error, account)) from None
 
 
-def _sentence(mount: dict[str, Any], error: OSError) -> str:
+def _sentence(mount: dict[str, Any], error: OSError, account: dict[str, Any] | None) -> str:
     volume = mount["volume"] or "name"
+    said = f"cannot show {mount['source']} at {mount['target']}: {error.strerror}; "
+    if account:  # no option of whoever sent the job helps here
+        return f"{said}name a mountPath that is there, or ask whoever runs the server"
     return (
-        f"cannot show {mount['source']} at {mount['target']}: {error.strerror}; "
-        f"`--volume {volume}={mount['target']}` uses a folder that is already there instead"
+        f"{said}`--volume {volume}={mount['target']}` uses a folder that is already there instead"
     )
 
 

@@ -125,8 +125,10 @@ def _exec(process: dict[str, Any], run_id: str) -> tuple[str, int, str]:
         candidates = [f"{folder or '.'}/{name}" for name in names for folder in folders]
     denied = ""
     for candidate in candidates:
+        # Python looks on PATH for what it was called; under another name it would not find itself.
+        called = program if candidate.endswith(program) else candidate
         try:
-            os.execve(candidate, argv, environment)
+            os.execve(candidate, [called, *argv[1:]], environment)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except PermissionError:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from regatta.server.openpai_errors import invalid_parameters
+from regatta.server.openpai_states import State
 from regatta.server.records.job_lists import JobFilter, Order, SortBy
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 5000, 50_000
@@ -24,11 +25,11 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_list_query(said: Mapping[str, str]) -> ListQuery:
     """What is not known is left alone, as OpenPAI does. Raises OpenPaiError (400)."""
-    states = _words(said, "state")
+    states = _states(said)
     wanted = JobFilter(
         usernames=_words(said, "username"),
         virtual_clusters=_words(said, "vc"),
-        states=None if states is None else tuple(state.upper() for state in states),
+        states=states,
         priorities=_words(said, "jobPriority"),
         keyword=said.get("keyword", ""),
         tags_contain=_words(said, "tagsContain") or (),
@@ -47,6 +48,17 @@ def _words(said: Mapping[str, str], name: str) -> tuple[str, ...] | None:
     """Several are separated by commas; an empty one is as none."""
     words = tuple(word.strip() for word in said.get(name, "").split(",") if word.strip())
     return words or None
+
+
+def _states(said: Mapping[str, str]) -> tuple[str, ...] | None:
+    words = _words(said, "state")
+    if words is None:
+        return None
+    known = [state.value for state in State]
+    for word in words:
+        if word.upper() not in known:
+            raise invalid_parameters(f"state is {word[:40]!r}; write one of {', '.join(known)}")
+    return tuple(word.upper() for word in words)
 
 
 def _number(said: Mapping[str, str], name: str, default: int, most: int) -> int:

@@ -36,6 +36,10 @@ async def submit_config(
     except UnicodeDecodeError as odd:
         said = f"byte {odd.start} is not UTF-8; send the config as UTF-8 text"
         raise InvalidConfig([Problem("", said)], protocol) from None
+    if not text.strip():
+        what = {1: "JSON with jobName and taskRoles", 2: "YAML with protocolVersion: 2"}[protocol]
+        said = f"the body is empty; send the job's config, {what}"
+        raise InvalidConfig([Problem("", said)], protocol)
     submission = Submission(text=text, name=name)
     try:
         row, accepted = await team.desk.submit(caller, submission)

@@ -32,7 +32,7 @@ from regatta.api.load import Loaded
 from regatta.controller.changes import replaced
 from regatta.controller.environment.places import gpus
 from regatta.engines.base import Accepted, Engine, Preview, Shell, Submission
-from regatta.engines.shell_refusal import refuse_shell
+from regatta.engines.shell_refusal import ON_CLUSTER, ON_SERVER, refuse_shell
 from regatta.engines.submission import read_submission
 from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.user_groups import clusters_of, list_groups
@@ -88,10 +88,11 @@ class HandingIn:
         self, caller: Caller, submission: Submission, shell: Shell | None, *, takes_over: bool
     ) -> tuple[JobRow, Accepted]:
         user, submission = await self._as_theirs(caller, submission, shell)
-        return await self._to_its_end(self._submit(user, submission, takes_over))
+        unchecked = shell is not None and shell.no_preflight
+        return await self._to_its_end(self._submit(user, submission, takes_over, unchecked))
 
     async def _submit(
-        self, user: User, submission: Submission, takes_over: bool
+        self, user: User, submission: Submission, takes_over: bool, unchecked: bool
     ) -> tuple[JobRow, Accepted]:
         async with self._turns.of(submission.key):
             before = await self._sent_before(submission.key)
@@ -104,7 +105,7 @@ class HandingIn:
                 if before is None:
                     former = await self._who_makes_room(new, submission) if takes_over else None
                     await self._begin(new, former)
-                return await self._hand_over(user, new, submission)
+                return await self._hand_over(user, new, submission, unchecked)
 
     async def _begin(self, new: NewJob, former: str | None) -> None:
         try:
@@ -114,12 +115,12 @@ class HandingIn:
             raise
 
     async def _hand_over(
-        self, user: User, new: NewJob, submission: Submission
+        self, user: User, new: NewJob, submission: Submission, unchecked: bool
     ) -> tuple[JobRow, Accepted]:
         try:
             async with self._of_one_account.of(user.id):
                 ground = await self._grounds.prepare(user, new.namespace, new.id)
-                accepted = await self._engine.submit(submission, ground)
+                accepted = await self._engine.submit(submission, _with_wish(ground, unchecked))
             await self._database.run(finish_submit, new.id, accepted.job)
         except RegattaError as why:
             await self._give_up(new.id, refused=_is_refusal(why))
@@ -188,6 +189,7 @@ class HandingIn:
         try:
             async with self._of_one_account.of(user.id):
                 ground = await self._grounds.prepare(user, namespace, rehearsal)
+                ground = _with_wish(ground, shell is not None and shell.no_preflight)
                 return await self._engine.preview(submission, ground, stored=stored)
         finally:
             await self._grounds.clear(rehearsal)
@@ -197,7 +199,8 @@ class HandingIn:
     ) -> tuple[User, Submission]:
         """In the caller's own namespace, under the caller's name, and with a key that only the same
         caller can send again."""
-        refuse_shell(shell, "a team's server")
+        instead = ON_SERVER if self._engine_name == "local" else ON_CLUSTER
+        refuse_shell(shell, "a team's server", instead)
         namespace = account_namespace(caller.name)
         if submission.namespace not in (None, namespace):
             raise NotAllowed(
@@ -264,6 +267,12 @@ class HandingIn:
             return row.id
         replaced(former, even_live=submission.replace)
         return row.id
+
+
+def _with_wish(ground: Shell | None, unchecked: bool) -> Shell | None:
+    """Whether its programs are looked at before it is queued is all of a shell that its author may
+    say."""
+    return replace(ground, no_preflight=True) if ground is not None and unchecked else ground
 
 
 def _is_refusal(why: RegattaError) -> bool:

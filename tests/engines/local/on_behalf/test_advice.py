@@ -1,0 +1,34 @@
+"""Advice to members of a team names nothing that the team's server refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from regatta.engines.base import RunAs, Shell
+from regatta.engines.local.on_behalf.advice import AT_HOME, Advice, advice_for
+
+REFUSED = ("--workdir", "--python", "--volume", "--runtime", "--no-gpu", "REGATTA_", "server stop")
+SERVERS = {
+    "users": Shell(run_as=RunAs(uid=1, gid=1, name="ann", home="/")),
+    "container": Shell(folders=()),
+    "none": Shell(images={}),
+}
+
+
+def _all_of(advice: Advice) -> str:
+    texts = [str(getattr(advice, field.name)) for field in dataclasses.fields(advice)]
+    return " ".join([*texts, advice.volume("data"), advice.more_cpus(3000), advice.more_pods(9)])
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_members_are_told_of_nothing_that_their_server_refuses(kind: str) -> None:
+    said = _all_of(advice_for(SERVERS[kind]))
+    assert [word for word in REFUSED if word in said] == []
+    assert "workingDir or as a hostPath volume" in said
+
+
+def test_whoever_sits_at_the_machine_is_told_of_its_options() -> None:
+    assert advice_for(Shell(directory="/somewhere", python="python")) is AT_HOME
+    assert [word for word in REFUSED if word not in _all_of(AT_HOME)] == []
