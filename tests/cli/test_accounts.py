@@ -86,22 +86,29 @@ def test_before_the_first_account_every_verb_says_how_to_make_it(own: Regatta) -
 
 
 def test_accounts_are_made_changed_and_removed(own: Regatta) -> None:
+    (own.folder / "home").mkdir()
+    (own.folder / "home/config.yaml").write_text("team: {virtualClusters: [vc1, vc2]}")
     add(own, "--admin", "boss")
     add(own, "ann", "--email", "ann@example.org")
     assert own("users", "promote", "ANN").out == "ann is an admin now\n"
     assert own("users", "demote", "ann").out == "ann is no admin any more\n"
     assert own("users", "uid", "ann", "20001").code == 0
+    assert own("users", "clusters", "ann", "vc1", "vc2").out == "ann is granted vc1, vc2\n"
     assert own("users", "disable", "ann").code == 0
 
     ann = listed(own)["ann"]
     assert (ann["admin"], ann["disabled"], ann["unixUid"]) == (False, True, 20001)
     assert (ann["email"], ann["groups"]) == ("ann@example.org", ["default"])
     table = own("users", "list").out.splitlines()
-    assert table[0].split() == ["NAME", "ADMIN", "DISABLED", "GROUPS", "UID", "EMAIL"]
-    assert table[1].split() == ["ann", "-", "disabled", "default", "20001", "ann@example.org"]
+    assert table[0].split() == ["NAME", "ADMIN", "DISABLED", "GROUPS", "CLUSTERS", "UID", "EMAIL"]
+    shown = ["ann", "-", "disabled", "default", "vc1,vc2", "20001", "ann@example.org"]
+    assert table[1].split() == shown
 
     assert own("users", "uid", "ann", "none").code == 0
     assert own("users", "enable", "ann").code == 0
+    assert own("users", "clusters", "ann").code == 0
+    assert listed(own)["ann"]["virtualClusters"] == []
+    assert "`regatta users demote NAME`" in own("users", "remove", "boss").err
     assert own("users", "remove", "ann").out == "ann is removed\n"
     assert list(listed(own)) == ["boss"]
 
@@ -146,6 +153,7 @@ def test_what_commands_did_is_in_the_audit(own: Regatta) -> None:
         (("users", "add", "bob", "--password-file", "short"), 2, "at least 6"),
         (("users", "demote", "boss"), 2, "last admin"),
         (("users", "remove", "nobody.here"), 4, "`regatta users list`"),
+        (("users", "clusters", "boss", "nowhere"), 2, "`team.virtualClusters`"),
         (("users", "uid", "boss", "0"), 2, "0 is root"),
         (("users", "uid", "boss", "me"), 2, "Write a number"),
         (("groups", "join", "none", "boss"), 4, "`regatta groups list`"),
@@ -351,7 +359,8 @@ def test_tokens_are_made_listed_and_revoked(own: Regatta, server: TeamServer) ->
 
     revoke = ("tokens", "revoke", handle, "--server", server.url)
     assert own(*revoke).out == f"{handle} is revoked\n"
-    assert own(*revoke).code == 5
+    again = own(*revoke)
+    assert (again.code, f"you have no token {handle}" in again.err) == (4, True)
     assert server.ask("GET", "/regatta/v1/whoami", token).status == 401
 
 

@@ -324,6 +324,9 @@ def test_events_are_told_and_followed(regatta: Regatta, name: str) -> None:
     regatta("run", "-", stdin=shell_job(name))
 
     assert re.search(rf"Normal +Completed +{name} ", regatta("events", name).out)
+    everywhere = regatta("events", "-A").out.splitlines()
+    assert everywhere[0].split() == ["NAMESPACE", "AGE", "TYPE", "REASON", "JOB", "MESSAGE"]
+    assert any(re.match(rf"default .*Completed +{name} ", line) for line in everywhere)
     following = regatta.start("events", name, "-f")
     assert following.stdout is not None
     try:

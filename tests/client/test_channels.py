@@ -19,6 +19,7 @@ from regatta.api.errors import (
     ServerUnreachable,
     Unanswered,
     Unauthorized,
+    WrongDoor,
 )
 from regatta.engines.base import LogQuery
 from regatta.engines.blocking import Blocking
@@ -134,8 +135,13 @@ def test_https_is_spoken_and_a_stranger_is_not_trusted(
     tls.load_cert_chain(pair.certificate, pair.key)
     with a_scripted_server(tls) as server:
         server.answers(reply(200, {"items": []}), streams(lines("safe", id="a=1"), END))
-        with pytest.raises(ServerUnreachable, match="CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(
+            ServerUnreachable, match=r"is not trusted by this machine .* SSL_CERT_FILE"
+        ):
             connect(server.url).list()
+        plain = server.url.replace("https", "http")
+        with pytest.raises(WrongDoor, match=f"answers, but not HTTP; try {server.url}"):
+            connect(plain).list()
 
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
         trusting = connect(server.url)
@@ -143,6 +149,13 @@ def test_https_is_spoken_and_a_stranger_is_not_trusted(
         assert trusting.list() == []
         [batch] = trusting.logs("default", "one", LogQuery())
         assert batch.lines == (a_line("safe"),)
+
+
+def test_https_to_a_port_of_plain_http_is_told_what_to_try(
+    connect: Callable[[str], Blocking], server: Scripted
+) -> None:
+    with pytest.raises(WrongDoor, match=f"not by HTTPS; try {server.url}"):
+        connect(server.url.replace("http", "https")).list()
 
 
 def test_a_page_where_a_stream_was_asked_for_is_not_ours(

@@ -259,6 +259,15 @@ class ServerStopped(ServerUnreachable):
     """Somebody ended the server on purpose; whoever only follows a job does not start another."""
 
 
+class TeamServerDown(ServerUnreachable):
+    """The jobs here are a team's, and commands do not start its server."""
+
+
+class WrongDoor(ServerUnreachable):
+    """Somebody answers there, by a certificate that is not trusted or by the other one of HTTP and
+    HTTPS. Only a person can change that."""
+
+
 class NoServerHere(ServerUnreachable):
     """What a server is made of is not installed."""
 

@@ -32,8 +32,10 @@ from regatta.api.errors import (
     ServerStopped,
     ServerUnreachable,
     ShellRefused,
+    TeamServerDown,
     Unauthorized,
     UnusableFile,
+    WrongDoor,
 )
 from regatta.api.job import Phase
 from regatta.api.problems import Problem, how_many
@@ -104,10 +106,24 @@ ENDINGS = {
     "NoUserError": Ending(Exit.CONFLICT, "`regatta users list` lists those there are."),
     "NoGroupError": Ending(Exit.CONFLICT, "`regatta groups list` lists those there are."),
     "ConflictUserError": Ending(Exit.CONFLICT),
+    "NoVirtualClusterError": Ending(
+        hint="`team.virtualClusters` in the server's config.yaml says which there are."
+    ),
+    "RemoveAdminError": Ending(hint="`regatta users demote NAME` comes first."),
     "ConflictGroupError": Ending(Exit.CONFLICT),
     "IncorrectPasswordError": Ending(Exit.UNREACHABLE),
     "TooManyRequestsError": Ending(Exit.UNREACHABLE),
 }
+
+
+_SAY_IT_THEMSELVES = (
+    ServerHangs,
+    ServerStopped,
+    TeamServerDown,
+    WrongDoor,
+    NoServerHere,
+    UnusableFile,
+)
 
 
 class Stop(Exception):
@@ -150,7 +166,7 @@ def report(error: Stop | RegattaError, server: str | None = None) -> Report:
         return Report(error.code, error.message, error.problems, error.hint)
     code, hint = ENDINGS.get(error.code, Ending())
     # Their own sentences say what to do.
-    if isinstance(error, ServerHangs | ServerStopped | NoServerHere | UnusableFile):
+    if isinstance(error, _SAY_IT_THEMSELVES):
         hint = ""
     elif server and isinstance(error, ServerUnreachable):
         hint = "Check the address, and that `regatta serve` runs there; --server names another."

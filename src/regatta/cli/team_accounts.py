@@ -51,9 +51,32 @@ def team_accounts(
         )
     database = Database(url)
     try:
+        if other := other_database_serves(settings, database):
+            click.echo(
+                f"warning: the server that runs here keeps its accounts in {other}, and this is "
+                f"{database.address}; --database URL names the other",
+                err=True,
+            )
         yield database
     finally:
         database.close()
+
+
+def other_database_serves(settings: Settings, database: Database) -> str:
+    """Which one the server of this machine uses that runs now, where it is not this; else empty."""
+    from regatta.api.errors import NoCluster
+    from regatta.cli.team_places import team_folder
+    from regatta.daemon.find import local_home
+    from regatta.daemon.server_files import ServerFiles, is_held
+
+    try:
+        files = ServerFiles(team_folder(settings.chosen, local_home()))
+    except NoCluster:  # the database was named, and nothing else of the server is known
+        return ""
+    if not is_held(files.server_lock):
+        return ""
+    served = files.team_database
+    return served if served != str(database.address) else ""
 
 
 def require_team_parts() -> None:

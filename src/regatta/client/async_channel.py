@@ -26,6 +26,7 @@ from regatta.client.channel import (
 )
 from regatta.client.event_stream import EventReader, ServerEvent
 from regatta.client.whereabouts import Place, Whereabouts
+from regatta.client.wrong_doors import of_handshake, of_hanging_up
 from regatta.http.dial import Dialler
 from regatta.http.failures import HttpError
 from regatta.http.wire import Connection, Head
@@ -109,7 +110,8 @@ class AsyncChannel:
             raise Unanswered(not_in_time(place.url)) from slow
         except HttpError as why:
             self._where.lost()
-            raise Unanswered(f"{broken}: {why}") from why
+            wrong = await asyncio.to_thread(of_hanging_up, place)
+            raise wrong or Unanswered(f"{broken}: {why}") from why
 
     async def _find(self, again: bool) -> Place:
         known = self._where.known
@@ -126,7 +128,8 @@ class AsyncChannel:
                 return await Dialler(place.url).dial(self._tls if place.secure else None)
         except (TimeoutError, HttpError) as broken:
             why = broken.__cause__ or str(broken) or "timed out"
-            raise ServerUnreachable(f"no server answers at {place.url}: {why}") from broken
+            nobody = ServerUnreachable(f"no server answers at {place.url}: {why}")
+            raise of_handshake(place, broken.__cause__) or nobody from broken
 
     async def _sent(self, place: Place, connection: Connection, request: Request) -> Head:
         headers = {"Host": place.netloc, "Connection": "close", **request.headers}

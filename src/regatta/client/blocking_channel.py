@@ -112,7 +112,10 @@ class BlockingChannel:
             raise Unanswered(not_in_time(place.url)) from slow
         except (OSError, http.client.HTTPException) as broken:
             self._where.lost()
-            raise Unanswered(f"no server answers at {place.url}: {broken}") from broken
+            from regatta.client.wrong_doors import of_hanging_up
+
+            nobody = Unanswered(f"no server answers at {place.url}: {broken}")
+            raise of_hanging_up(place) or nobody from broken
         if response.status >= 400:
             said = b""  # the status alone says enough
             with suppress(OSError, http.client.HTTPException):
@@ -129,5 +132,10 @@ async def _dialled(place: Place, timeout: float) -> http.client.HTTPConnection:
         connection.connect()
     except (OSError, UnicodeError, http.client.HTTPException) as broken:
         connection.close()
-        raise ServerUnreachable(f"no server answers at {place.url}: {broken}") from broken
+        nobody = ServerUnreachable(f"no server answers at {place.url}: {broken}")
+        if place.secure:
+            from regatta.client.wrong_doors import of_handshake
+
+            raise of_handshake(place, broken) or nobody from broken
+        raise nobody from broken
     return connection

@@ -17,6 +17,7 @@ from regatta.api.errors import (
     ServerStopped,
     ServerUnreachable,
     UnusableFile,
+    WrongDoor,
 )
 from regatta.client.channel import Channel, Query, told
 from regatta.client.event_stream import ServerEvent
@@ -58,7 +59,7 @@ async def resuming(
                     yield event
         except ServerStopped:
             raise
-        except (ServerHangs, UnusableFile) as hopeless:
+        except (ServerHangs, UnusableFile, WrongDoor) as hopeless:
             if not begun:
                 raise
             why = str(hopeless)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from regatta.api.errors import BadAddress, ServerStopped, ServerUnreachable
 from regatta.client.credentials import stored_credential
-from regatta.daemon.find import local_files, token_for, usable
+from regatta.daemon.find import answering, local_files, team_is_down, token_for, usable
 from regatta.daemon.server_files import Address, ServerFiles, is_held
 
 #: How long this machine's server is taken to be where it was found.
@@ -79,7 +79,8 @@ class ThisMachine:
         # Whoever looks again must not make the folder anew that somebody has removed.
         files = self._files if again and self._files is not None else local_files()
         self._files = files
-        address = usable(files)
+        # A team's does not make way for a newer one because of somebody's command.
+        address = answering(files) if files.is_team else usable(files)
         if address is None and again and _was_stopped(files):
             starts = "whoever looks after it starts it again with `regatta serve --team`"
             if not files.is_team:
@@ -96,6 +97,8 @@ class ThisMachine:
         return place
 
     def _started(self, files: ServerFiles) -> Address:
+        if files.is_team:
+            raise team_is_down(files)
         if not self._start:
             raise ServerUnreachable(
                 "no server runs on this machine; `regatta server start` starts one, and so does "

@@ -5,7 +5,8 @@ rooms. All sit in the machine's state folder, which only its owner may enter:
 
     server.json      url, process and version of the server that runs now
     server.token     the bearer token, 0600, kept across restarts
-    team             says that this is a team's: it has accounts, and no token
+    team             says that this is a team's: it has accounts, and no token; and where its
+                     records are
     server.lock      held by the server for its life: there is never a second one
     guardian.lock    held by the process that restarts the server
     starting.lock    held by the client that starts a server, while it waits for it
@@ -117,6 +118,19 @@ class ServerFiles:
         """From now on. A token that was there opens nothing any more."""
         self._team_mark.touch(mode=0o600)
         self.token_file.unlink(missing_ok=True)
+
+    def note_team_database(self, where: str) -> None:
+        """Where the team's server that runs now keeps its records, for people: no user, no
+        password."""
+        self._team_mark.write_text(where, encoding="utf-8")
+
+    @property
+    def team_database(self) -> str:
+        """As it was noted last; empty: nobody has."""
+        try:
+            return self._team_mark.read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return ""
 
     def open_log(self) -> int:
         """A descriptor that appends to the log."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from regatta.api.errors import NoServerHere, ServerUnreachable, UnusableFile
-from regatta.daemon.find import answering, ask, is_older
+from regatta.daemon.find import answering, ask, is_older, team_is_down
 from regatta.daemon.halted import end_halted_guardian
 from regatta.daemon.server_files import Address, FileLock, ServerFiles, is_held
 from regatta.engines.local.home import home_root
@@ -46,10 +46,7 @@ def require_parts() -> None:
 def start_server(files: ServerFiles) -> Address:
     """Starts a server and waits until it answers. Whoever comes second finds the first one's."""
     if files.is_team:  # one that asks nobody who they are must not take its place
-        raise ServerUnreachable(
-            f"the jobs in {files.folder} are a team's, and its server does not run; whoever looks "
-            "after it starts it with `regatta serve --team`"
-        )
+        raise team_is_down(files)
     require_parts()
     try:
         return _start(files)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from regatta.api.errors import JobNotFound, NotPossible, RegattaError
 from regatta.api.job import Job, Phase
-from regatta.cli.follow.away import away
+from regatta.cli.follow.lost_server import away
 from regatta.cli.follow.status_line import Screen, status_text
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced

@@ -7,7 +7,7 @@ import time
 import click
 
 from regatta.api.job import Job, Phase
-from regatta.cli.follow.away import say_away
+from regatta.cli.follow.lost_server import say_away
 from regatta.cli.follow.ticks import ticking
 from regatta.cli.outcomes import BY_PHASE, Exit, Stop, replaced
 from regatta.cli.settings import Settings

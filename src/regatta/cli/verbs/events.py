@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from regatta.cli.follow.away import say_away
+from regatta.cli.follow.lost_server import say_away
 from regatta.cli.job_names import as_jobs_are_called, complete_names, not_here, uid_option
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import Settings, pass_settings, verb
@@ -58,7 +58,8 @@ def command(
     if output:
         print(dump(listing(found), output))
     elif found:
-        print(settings.page(table(HEADERS, event_rows(found), settings.paint)))
+        every = all_namespaces
+        print(settings.page(table(headers(every), event_rows(found, every), settings.paint)))
     else:
         click.echo("No events.", err=True)
     return Exit.OK
@@ -72,9 +73,15 @@ def _check(engine: Blocking, namespace: str | None, name: str) -> None:
         raise not_here([name], None)
 
 
-def event_rows(events: Sequence[EventView]) -> list[list[Cell]]:
+def headers(every: bool) -> tuple[str, ...]:
+    """`every`: of all namespaces, so that each has to say which."""
+    return ("NAMESPACE", *HEADERS) if every else HEADERS
+
+
+def event_rows(events: Sequence[EventView], every: bool = False) -> list[list[Cell]]:
     return [
         [
+            *([event.namespace or "-"] if every else []),
             age(since(event.at)),
             Painted(event.type, "yellow" if event.type == "Warning" else ""),
             event.reason,
@@ -96,8 +103,9 @@ def _follow(
         if output:
             print(dump(plain(event), output), flush=True)
             continue
-        widths = (5, 7, 20, 16)
-        headers = HEADERS if print_header else ()
+        every = namespace is None
+        widths = (*((16,) if every else ()), 5, 7, 20, 16)
+        shown = headers(every) if print_header else ()
         print_header = False
-        lines = table(headers, event_rows([event]), settings.paint, widths=widths)
+        lines = table(shown, event_rows([event], every), settings.paint, widths=widths)
         print(settings.page(lines), flush=True)

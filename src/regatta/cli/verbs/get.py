@@ -124,7 +124,7 @@ class Listing:
             raise not_here(missing, self._namespace)
 
     def watch(self) -> None:
-        from regatta.cli.follow.away import say_away
+        from regatta.cli.follow.lost_server import say_away
         from regatta.engines.base import Lost, Synced
 
         first: list[Job] = []

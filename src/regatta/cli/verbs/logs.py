@@ -8,7 +8,7 @@ from datetime import timedelta
 import click
 
 from regatta.api.errors import JobNotFound
-from regatta.cli.follow.away import say_away
+from regatta.cli.follow.lost_server import say_away
 from regatta.cli.job_names import job_argument, meant, role_meant, uid_option
 from regatta.cli.options import duration
 from regatta.cli.outcomes import Exit, Stop

@@ -80,7 +80,8 @@ def command(settings: Settings, /, host: str, port: int, team: bool, **of_teams:
         raise Stop(
             Exit.CONFLICT,
             f"a server already runs on {folder}",
-            "Use it, or end it first: Ctrl-C where it runs, or `regatta server stop`.",
+            "Use it, or end it first: Ctrl-C where it runs, or `regatta server stop`"
+            + (", signed in as an admin." if _is_team(folder) else "."),
         )
     return Exit.OK if code == 0 else Exit.FAILED
 

@@ -13,6 +13,7 @@ from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
 from regatta.cli.show.output import dump, output_option, plain
 from regatta.cli.show.times import age, since, size
+from regatta.cli.team_here import team_here
 
 if TYPE_CHECKING:
     from regatta.daemon.about import ServerInfo
@@ -36,6 +37,9 @@ def start(settings: Settings) -> Exit:
     """Start the server, unless it runs already."""
     from regatta.client.connect import server_info
 
+    if (team := team_here(settings)) is not None:
+        print(team.told())
+        return Exit.OK
     info = server_info(settings.server)
     print(f"the server runs at {info.url} (process {info.pid}, version {info.version})")
     _warn(info)
@@ -51,8 +55,8 @@ def stop(settings: Settings) -> Exit:
     from regatta.daemon.start import stop_server
 
     files = local_files()
-    team = files.read() if files.is_team else None
-    if named := settings.server or (team.url if team else None):
+    team = team_here(settings)
+    if named := settings.server or (team.address.url if team else None):
         stop_named_server(named)  # a team's asks who stops it
         print(f"the server at {named} stops")
     elif stop_server(files):
@@ -72,6 +76,15 @@ def restart(context: click.Context) -> Exit:
             f"{server} can be stopped from here, and not started",
             "Restart it where it runs, or leave out --server and REGATTA_SERVER.",
         )
+    from regatta.daemon.find import local_files
+
+    if (files := local_files()).is_team:
+        raise Stop(
+            Exit.INVALID,
+            f"the jobs in {files.folder} are a team's, whose server can be stopped from here, and "
+            "not started",
+            "Restart it where it runs: Ctrl-C, then `regatta serve --team` again.",
+        )
     context.invoke(stop)
     return context.invoke(start)  # type: ignore[no-any-return]
 
@@ -81,14 +94,20 @@ def restart(context: click.Context) -> Exit:
 @pass_settings
 def status(settings: Settings, output: str | None) -> Exit:
     """Show whether the server runs, where its files are, and what it keeps."""
-    from regatta.api.errors import ServerUnreachable
+    from regatta.api.errors import ServerUnreachable, Unauthorized
     from regatta.client.connect import connect, server_info
     from regatta.daemon.find import local_files
 
     files = local_files()
+    team = team_here(settings)
     try:
         info = server_info(settings.server, start=False)
         storage = connect(settings.server, start=False).storage()
+    except Unauthorized:
+        if team is None:
+            raise
+        print(dump(plain(team.address), output) if output else team.told())
+        return Exit.OK
     except ServerUnreachable as away:
         print(f"{away}\n  log: {files.log}", file=sys.stderr)
         return Exit.UNREACHABLE
@@ -96,10 +115,12 @@ def status(settings: Settings, output: str | None) -> Exit:
         print(dump({**plain(info), "storage": plain(storage)}, output))
         return Exit.OK
     kept = "restarted when it dies" if info.guarded else "in the foreground"
+    kept += ", for a team" if team else ""
     print(f"running for {age(time.time() - info.started_at)} at {info.url}")
     print(f"  process: {info.pid}, {kept}")
     print(f"  version: {info.version}")
-    print(f"  state:   {info.home}")
+    if home := info.home or (str(files.folder) if team else ""):
+        print(f"  state:   {home}")
     if info.guarded:
         print(f"  log:     {Path(info.home, files.log.name)}")
     for line in _kept(storage):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from regatta.cli.outcomes import Exit
+from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
 from regatta.cli.show.table import table
@@ -81,12 +81,23 @@ def revoke(settings: Settings, handles: tuple[str, ...]) -> Exit:
     """End tokens of yours, by their handles."""
     from urllib.parse import quote
 
-    from regatta.client.account import revoke_token
+    from regatta.api.errors import NotAllowed
+    from regatta.client.account import own_tokens, revoke_token
     from regatta.client.connect import channel_to
 
     channel = channel_to(server_of_sign_in(settings))
     for handle in handles:
-        ask_server(revoke_token(channel, quote(handle, safe="")), channel)
+        try:
+            ask_server(revoke_token(channel, quote(handle, safe="")), channel)
+        except NotAllowed as refused:
+            # A server says no more; who may not revoke any is refused the list as well.
+            if handle in {own.handle for own in ask_server(own_tokens(channel), channel)}:
+                raise
+            raise Stop(
+                Exit.CONFLICT,
+                f"you have no token {handle}",
+                "`regatta tokens list` lists those you have.",
+            ) from refused
         print(f"{handle} is revoked")
     return Exit.OK
 

@@ -11,7 +11,12 @@ from regatta.cli.password_prompts import asked_password, password_file_option
 from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
 from regatta.cli.show.table import table
-from regatta.cli.team_accounts import database_option, team_accounts
+from regatta.cli.team_accounts import (
+    database_option,
+    other_database_serves,
+    require_team_parts,
+    team_accounts,
+)
 
 if TYPE_CHECKING:
     from regatta.server.accounts.users import User
@@ -62,7 +67,12 @@ def add(
             admin=admin,
             email=email,
         )
-    print(f"{made.name} can sign in now{', as an admin' if admin else ''}")
+        other = other_database_serves(settings, accounts)
+    role = ", as an admin" if admin else ""
+    if other:  # which has been said
+        print(f"{made.name} can sign in at a server that uses {accounts.address}{role}")
+    else:
+        print(f"{made.name} can sign in now{role}")
     return Exit.OK
 
 
@@ -88,12 +98,13 @@ def list_all(settings: Settings, output: str | None, database: str | None) -> Ex
             "admin" if user.admin else "-",
             "disabled" if user.disabled else "-",
             ",".join(user.groups),
+            ",".join(user.virtual_clusters) or "-",
             str(user.unix_uid) if user.unix_uid is not None else "-",
             user.email or "-",
         )
         for user in found
     ]
-    headers = ("NAME", "ADMIN", "DISABLED", "GROUPS", "UID", "EMAIL")
+    headers = ("NAME", "ADMIN", "DISABLED", "GROUPS", "CLUSTERS", "UID", "EMAIL")
     print(settings.page(table(headers, rows, settings.paint)))
     return Exit.OK
 
@@ -172,6 +183,27 @@ def promote(settings: Settings, user: str, database: str | None) -> Exit:
 def demote(settings: Settings, user: str, database: str | None) -> Exit:
     """Make an admin's account a member's."""
     print(f"{_change(settings, database, 'set_admin', user, False).name} is no admin any more")
+    return Exit.OK
+
+
+@command.command("clusters", cls=Verb)
+@click.argument("user")
+@click.argument("clusters", nargs=-1)
+@database_option
+@pass_settings
+def clusters(
+    settings: Settings, user: str, clusters: tuple[str, ...], database: str | None
+) -> Exit:
+    """Grant a user virtual clusters: these and no others, besides what the groups grant.
+
+    Without any, the user has those of the groups alone.
+    """
+    require_team_parts()
+    from regatta.cli.team_places import team_settings
+
+    known = team_settings().virtual_clusters
+    found = _change(settings, database, "set_clusters", user, clusters, known)
+    print(f"{found.name} is granted {', '.join(found.virtual_clusters) or 'what groups grant'}")
     return Exit.OK
 
 

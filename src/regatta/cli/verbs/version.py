@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from regatta import __version__
 from regatta.api.errors import (
     BadAddress,
@@ -9,10 +11,13 @@ from regatta.api.errors import (
     ServerHangs,
     ServerUnreachable,
     Unauthorized,
+    WrongDoor,
 )
+from regatta.cli.engine_choice import LOCAL
 from regatta.cli.outcomes import Exit
 from regatta.cli.settings import Settings, pass_settings, verb
 from regatta.cli.show.output import dump, output_option
+from regatta.cli.team_here import team_here
 
 
 @verb("version")
@@ -27,6 +32,8 @@ def command(settings: Settings, output: str | None) -> Exit:
         print(dump(known | ({"access": access} if access else {}), output))
     else:
         print(f"client {__version__}\n{far_end} {version or 'not running'}")
+        if settings.chosen.engine == LOCAL:
+            _tell_of_team(settings)
         if access:
             print(f"access {access}")
     return Exit.OK
@@ -35,7 +42,20 @@ def command(settings: Settings, output: str | None) -> Exit:
 def _version(settings: Settings) -> str | None:
     try:
         return settings.engine(start=False).version()
-    except ServerHangs:
+    except (ServerHangs, WrongDoor):
         raise
-    except (ServerUnreachable, Unauthorized, NotRegatta, BadAddress):
+    except Unauthorized:
+        team = team_here(settings)
+        return team.address.version if team else None
+    except (ServerUnreachable, NotRegatta, BadAddress):
         return None  # no server, or none that would tell
+
+
+def _tell_of_team(settings: Settings) -> None:
+    try:
+        team = team_here(settings)
+    except ServerUnreachable as down:
+        click.echo(str(down), err=True)
+    else:
+        if team is not None:
+            click.echo(team.told(), err=True)

@@ -7,6 +7,7 @@ the audit. Passwords come from a prompt or a file, never from the arguments of a
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -82,6 +83,16 @@ def enable_user(connection: Connection, name: str, now: int) -> User:
 def set_admin(connection: Connection, name: str, admin: bool, now: int) -> User:
     user = users.update_user(connection, name, UserChanges(admin=admin))
     _note(connection, now, f"users {'promote' if admin else 'demote'} {user.name}")
+    return user
+
+
+def set_clusters(
+    connection: Connection, name: str, clusters: Sequence[str], known: Collection[str], now: int
+) -> User:
+    """Those that are this user's besides what groups grant; no others."""
+    changes = UserChanges(virtual_clusters=tuple(clusters))
+    user = users.update_user(connection, name, changes, known)
+    _note(connection, now, f"users clusters {user.name} {' '.join(clusters)}".rstrip())
     return user
 
 

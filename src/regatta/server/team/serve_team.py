@@ -71,6 +71,7 @@ def serve_team(
         held = SingleServer(database.address)
         try:
             await asyncio.to_thread(held.take)
+            process.files.note_team_database(str(database.address))
             await database.run(ensure_groups, 0)
             has_accounts = bool(await database.read(list_users))
             engine, grounds = opening.open_engine(database)
