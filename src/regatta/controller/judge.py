@@ -121,7 +121,7 @@ def _abort(job: Job, world: World) -> Verdict:
     if world.live:
         return Verdict(kind=Kind.ABORT, phase=Phase.ABORTING, reason="Aborting")
     by = job.metadata.annotations.get(REPLACED_BY)
-    message = f"replaced by the run with the UID {by}" if by else "stopped by its user"
+    message = f"replaced by the run with the UID {by}" if by else "stopped on request"
     return Verdict(kind=Kind.DONE, phase=Phase.ABORTED, reason="Aborted", message=message)
 
 

@@ -97,4 +97,4 @@ def test_a_file_that_was_copied_from_a_replaced_job_is_nobodys_replacement(
     job["metadata"]["annotations"] = {REPLACED_BY: "somebody", "mine": "yes"}
     assert submit(engine, job).metadata.annotations == {"mine": "yes"}
     engine.stop("default", "copied")
-    assert wait_for(engine, "copied", Phase.ABORTED).status.message == "stopped by its user"
+    assert wait_for(engine, "copied", Phase.ABORTED).status.message == "stopped on request"

@@ -106,7 +106,7 @@ def test_an_aborted_job_stops_and_says_so(jobs: Jobs) -> None:
     jobs.wait_for_phase("job", "Running")
     jobs.change("job", runPolicy={"abort": True})
     status = jobs.wait_for_phase("job", "Aborted")
-    assert status["message"] == "stopped by its user"
+    assert status["message"] == "stopped on request"
     assert all(p["status"]["phase"] == "Failed" for p in jobs.pods("job").values())
 
 
