@@ -147,7 +147,7 @@ def test_describe_of_a_job_that_its_user_stopped_speaks_of_no_failure(
 
     page = regatta("describe", name).out
 
-    assert "Why it ended:\n  stopped by its user\n" in page
+    assert "Why it ended:\n  stopped on request\n" in page
     assert "Why it failed" not in page
 
 

@@ -113,7 +113,7 @@ def test_nothing_runs_or_failed_of_a_job_that_was_stopped() -> None:
     scene.tick()
 
     assert scene.job.status.phase is Phase.ABORTED
-    assert scene.job.status.message == "stopped by its user"
+    assert scene.job.status.message == "stopped on request"
     assert counts(scene) == {"worker": ("0/2", 0, 0, 0)}
 
 
@@ -265,7 +265,7 @@ def test_an_end_is_one_event_that_says_how() -> None:
     aborted = a_scene(a_job().with_workers(1)).run().edit(abort=True)
     message = "stopping all replicas"
     assert last(aborted) == (Event(type="Normal", reason="Aborting", message=message),)
-    message = "stopped by its user"
+    message = "stopped on request"
     assert last(aborted) == (Event(type="Normal", reason="Aborted", message=message),)
 
 
