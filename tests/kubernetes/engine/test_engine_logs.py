@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +13,16 @@ from regatta.api.errors import BadRequest, PatternTooSlow
 from regatta.api.job import Job
 from regatta.engines.base import JobUpdate, LogBatch, LogQuery
 from regatta.engines.blocking import Blocking
+from regatta.engines.kubernetes.engine.logs.log_place import Position
 from regatta.engines.logs import matcher
 from tests.doors import eventually
 from tests.engines.kubernetes.loops import in_a_loop
 from tests.engines.updates import lines_of
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.engine.engines import opened, wide
-from tests.kubernetes.engine.test_logs import a_shell_job, image, jobs
+from tests.kubernetes.engine.test_logs import a_shell_job, image, jobs, let_go
+from tests.kubernetes.faults.proxy import FaultProxy
+from tests.kubernetes.faults.rules import Hold, Rule, SilenceAfterParts
 from tests.kubernetes.operator.builders import Document
 from tests.kubernetes.operator.running import Jobs
 
@@ -83,11 +87,6 @@ def in_two_runs(name: str, image: str) -> Document:
     return document
 
 
-def let_go(jobs: Jobs, name: str, file: str) -> None:
-    pod = f"{name}-worker-0"
-    jobs.plane.kubectl("exec", "-n", jobs.namespace, pod, "--", "touch", file)
-
-
 def test_a_restart_in_place_while_nobody_looked_hides_nothing(
     engine: Blocking, jobs: Jobs, image: str, name: str
 ) -> None:
@@ -107,6 +106,51 @@ def test_a_restart_in_place_while_nobody_looked_hides_nothing(
     let_go(jobs, name, "/state/go-1")
     updates += following
     assert lines_of(updates) == ["end 0", "begin 1", "end 1"]
+
+
+@pytest.mark.parametrize("way", ["logs", "follow"])
+@pytest.mark.parametrize("told", [0, 1])
+def test_a_restart_that_no_status_tells_of_yet_hides_nothing(
+    engine: Blocking,
+    real_cluster: Access,
+    jobs: Jobs,
+    image: str,
+    name: str,
+    tmp_path: Path,
+    told: int,
+    way: str,
+) -> None:
+    jobs.create(in_two_runs(name, image))
+    (batch,) = first_batches(engine, jobs, name, LogQuery())
+    assert lines_of([batch]) == ["begin 0"]
+    ((uid, _),) = batch.after.items()
+    query = LogQuery(after=batch.after if told else {uid: str(Position())})
+    updates: list[JobUpdate] = []
+    restarted = threading.Event()
+    with FaultProxy(real_cluster.admin_kubeconfig, tmp_path) as proxy:
+        # It knows the pod as it is now, and asks for the log when that is no longer true.
+        proxy.add(Rule(SilenceAfterParts(0), path=r"/pods\?.*watch=", times=None))
+        asking = proxy.add(Rule(Hold(restarted), path=r"/pods/[^/]*/log\?", times=None))
+        with opened(proxy.kubeconfig, jobs.namespace) as late:
+
+            def read() -> None:
+                updates.extend(getattr(late, way)(jobs.namespace, name, query))
+
+            reading = threading.Thread(target=read)
+            reading.start()
+            eventually(lambda: asking.struck, "somebody who asks for the log")
+            let_go(jobs, name, "/state/go-0")
+            eventually(
+                lambda: lines_of(_logs(engine, jobs, name, LogQuery())) == ["begin 1"],
+                "the second run",
+            )
+            restarted.set()
+            if way == "follow":
+                let_go(jobs, name, "/state/go-1")
+            reading.join(120)
+
+    lines = ["begin 0", "end 0", "begin 1", "end 1"]
+    assert lines_of(updates) == (lines if way == "follow" else lines[:3])[told:]
 
 
 def test_the_last_lines_are_those_that_were_asked_for_and_then_all_that_come(

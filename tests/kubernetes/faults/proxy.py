@@ -37,6 +37,7 @@ from tests.kubernetes.faults.rules import (
     DropAfterParts,
     ErrorEvent,
     Fault,
+    Hold,
     LoseParts,
     Refuse,
     RefuseAfterCommit,
@@ -203,6 +204,9 @@ class FaultProxy:
                 raise _CutOff
             case Stall(seconds):
                 await asyncio.sleep(seconds)
+            case Hold(until):
+                while not until.is_set():
+                    await asyncio.sleep(0.02)
             case Refuse(status, reason, retry_after):
                 await _answer(writer, status, reason, retry_after)
                 return

@@ -25,6 +25,13 @@ class Stall:
 
 
 @dataclass(frozen=True)
+class Hold:
+    """Nothing moves until the test says so; then the request goes on as if nothing had been."""
+
+    until: threading.Event
+
+
+@dataclass(frozen=True)
 class Refuse:
     """An answer of the proxy's own, before the API server sees anything."""
 
@@ -84,6 +91,7 @@ Fault = (
     Drop
     | DropAfterCommit
     | Stall
+    | Hold
     | Refuse
     | RefuseAfterCommit
     | SlowParts

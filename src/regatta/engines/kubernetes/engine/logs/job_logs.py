@@ -52,6 +52,15 @@ def restarts_of(pod: models.Pod) -> int:
     return main.restart_count if main else 0
 
 
+def may_be_a_later_run(pod: models.Pod, place: Place) -> bool:
+    """Whether a log that is opened now may be that of a later run than the pod's status names, so
+    that what was not read of the place's run is in the log before it: a node sends the log of a
+    restarted container before the status tells of it."""
+    # Where nothing was read of a later run than the first, the log before it would be one that
+    # nobody asked for.
+    return pod.spec.restart_policy != "Never" and (place.run == 0 or bool(place.since))
+
+
 def lost_logs(job: Job, present: Iterable[tuple[str, int]], query: LogQuery) -> Remark | None:
     """Which replicas' logs went with their pods."""
     there = set(present)
@@ -150,8 +159,18 @@ async def _log(
                     yield reads
         place.next_run(run)
         tail = query.tail if known == ONLY_THE_TAIL else None
+        look_back = resumed and not query.previous and may_be_a_later_run(pod, place)
         async with aclosing(
-            one_run(client, replica, pod, place, sieve, tail=tail, previous=query.previous)
+            one_run(
+                client,
+                replica,
+                pod,
+                place,
+                sieve,
+                tail=tail,
+                previous=query.previous,
+                look_back=look_back,
+            )
         ) as run_log:
             async for reads in run_log:
                 yield reads
@@ -188,9 +207,11 @@ async def one_run(
     *,
     tail: int | None = None,
     previous: bool = False,
+    look_back: bool = False,
 ) -> AsyncGenerator[list[Read], None]:
     """What one run of a container has written so far: from the place on, only what was asked for.
-    Of that the last `tail` lines, where given."""
+    Of that the last `tail` lines, where given. With `look_back`, behind what the run before it
+    wrote from the place on."""
     # With a pattern the last lines are counted among those that match, so all must be read. And
     # at least one is read, to know where the log ends.
     tail_lines = None if tail is None or sieve.has_pattern else max(tail, 1)
@@ -207,6 +228,12 @@ async def one_run(
     ) as parts:
         waiting: list[Read] = []
         async for lines in read_lines(replica, parts):
+            if look_back:
+                look_back = False
+                async with aclosing(end_of_last_run(client, replica, pod, place, sieve)) as end:
+                    async for reads in end:
+                        yield reads
+                place.reopened()
             waiting += place.news(lines)
             if len(waiting) < BATCH:
                 continue

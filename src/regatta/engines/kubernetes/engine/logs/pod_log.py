@@ -16,6 +16,7 @@ from regatta.engines.kubernetes.api.refusal_words import plain_words
 from regatta.engines.kubernetes.engine.logs.job_logs import (
     end_of_last_run,
     has_started,
+    may_be_a_later_run,
     one_run,
     restarts_of,
 )
@@ -167,6 +168,7 @@ class PodLog:
                 await self._tell(reads)
 
     async def _read_along(self) -> None:
+        look_back = may_be_a_later_run(self._pod, self._place)
         self._place.reopened()
         async with self._client.logs(
             self._pod.metadata.name,
@@ -177,6 +179,11 @@ class PodLog:
             since_time=self._place.since or self._sieve.since,
         ) as parts:
             async for lines in read_lines(self.replica, parts):
+                if look_back:
+                    # Not before the log is open: what is the last run by then is so for good.
+                    look_back = False
+                    await self._read_end_of_last_run()
+                    self._place.reopened()
                 await self._tell(self._place.news(lines))
 
     async def _tell(self, reads: list[Read]) -> None:
