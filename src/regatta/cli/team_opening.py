@@ -17,9 +17,9 @@ from regatta.server.accounts.visibility import Visibility
 from regatta.server.records.database_url import read_url
 from regatta.server.records.team_database import Database
 from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
-from regatta.server.team.isolation import Isolation, IsolationSettings
-from regatta.server.team.isolation_settings import SECTION, isolation_of
-from regatta.server.team.last_isolation import remember, require_no_weaker
+from regatta.server.team.isolating.isolation import Isolation, IsolationSettings
+from regatta.server.team.isolating.isolation_settings import SECTION, isolation_of
+from regatta.server.team.isolating.last_isolation import remember, require_no_weaker
 from regatta.server.team.serve_team import Opening, serve_team
 from regatta.server.team.team_settings import TeamSettings, share_of
 from regatta.server.transport_rules import is_loopback, transport_of

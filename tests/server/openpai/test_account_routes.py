@@ -10,6 +10,9 @@ import pytest
 from tests.server.accounts.people import PASSWORD
 from tests.server.team.serving import TeamServer
 
+#: Later cases find what earlier ones made.
+pytestmark = pytest.mark.xdist_group("declared accounts")
+
 V2, OURS = "/api/v2", "/regatta/v1"
 NEW = {"username": "declared", "password": PASSWORD}
 #: Method, path as declared, path as asked, status, body. Later ones find what earlier ones made.

@@ -34,7 +34,7 @@ from regatta.server.records.moments import now_millis
 from regatta.server.records.recording.recorder import Recorder
 from regatta.server.records.team_database import Database
 from regatta.server.team.grounds import MachineGrounds
-from regatta.server.team.isolation import Isolation, IsolationSettings
+from regatta.server.team.isolating.isolation import Isolation, IsolationSettings
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings

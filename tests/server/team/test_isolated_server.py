@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from regatta.server.team.isolation import IsolationSettings
+from regatta.server.team.isolating.isolation import IsolationSettings
 from tests.doors import eventually, shell_job
 from tests.engines.local.accounts_here import needs_root, place
 from tests.server.team.serving import TeamServer, a_team_server

@@ -21,8 +21,8 @@ from regatta.engines.blocking import Blocking
 from regatta.engines.local.home import Home
 from regatta.server.accounts.users import NewUser, User, create_user, delete_user, set_unix_uid
 from regatta.server.records.team_database import Database
-from regatta.server.team.isolation import Isolation, IsolationSettings, default_work
-from regatta.server.team.unix_uids import check_uids, find_account, read_uids
+from regatta.server.team.isolating.isolation import Isolation, IsolationSettings, default_work
+from regatta.server.team.isolating.unix_uids import check_uids, find_account, read_uids
 from tests.engines.local.accounts_here import home, needs_root, place
 from tests.engines.local.jobs import a_job, a_submission, eventually, texts, wait_for
 from tests.engines.local.opening import engine, open_engine

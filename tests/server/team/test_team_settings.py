@@ -10,8 +10,8 @@ import pytest
 from regatta.api.errors import BadSetting
 from regatta.server.accounts.rate_limits import Rate, Rates
 from regatta.server.accounts.visibility import Visibility
-from regatta.server.team.isolation import IsolationSettings
-from regatta.server.team.isolation_settings import isolation_of
+from regatta.server.team.isolating.isolation import IsolationSettings
+from regatta.server.team.isolating.isolation_settings import isolation_of
 from regatta.server.team.team_settings import (
     TeamSettings,
     read_team_settings,

@@ -30,7 +30,7 @@ from regatta.engines.local.clock import Clock
 from regatta.engines.local.home import Home
 from regatta.engines.local.logs.job_logs import JobLog
 from regatta.engines.local.loop import Loop
-from regatta.engines.local.on_behalf.advice import advice_for
+from regatta.engines.local.on_behalf.members_advice import advice_for
 from regatta.engines.local.replicas.meter import Measured, Meter
 from regatta.engines.local.replicas.runspec import run_folder
 from regatta.engines.local.scheduling.binding import last_reserved, next_free, reserve_places

@@ -14,7 +14,7 @@ from regatta.engines.inventory import PodView, Removal, RunView
 from regatta.server.responses import answer, answer_job, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
 from regatta.server.routes.engine_of import AskedEngine
-from regatta.server.routes.times import NOT_A_NUMBER
+from regatta.server.routes.query_times import NOT_A_NUMBER
 from regatta.server.schemas import NOTHING, answers, items_of, of
 
 JOBS = "/namespaces/{namespace}/jobs"

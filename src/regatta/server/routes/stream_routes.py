@@ -16,7 +16,7 @@ from regatta.engines.logs.positions import decode_position
 from regatta.server.responses import items
 from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.routes.job_routes import JOB
-from regatta.server.routes.times import NOT_A_NUMBER
+from regatta.server.routes.query_times import NOT_A_NUMBER
 from regatta.server.schemas import EventStream, answers, items_of
 from regatta.server.streams import sse
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from regatta.engines.base import Shell
 from regatta.server.accounts.users import User
-from regatta.server.team.isolation import Isolation
+from regatta.server.team.isolating.isolation import Isolation
 
 log = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ class TeamSettings:
     virtual_clusters: tuple[str, ...] = (DEFAULT_CLUSTER,)
     #: Origins under which browsers know the server, such as that of a proxy in front.
     public_urls: tuple[str, ...] = ()
-    #: What `isolation` says: `server/team/isolation.py` reads it.
+    #: What `isolation` says: `server/team/isolating/isolation.py` reads it.
     isolation: dict[str, Any] = field(default_factory=dict)
 
 

@@ -20,10 +20,10 @@ from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
 from regatta.controller.environment.references import expand
 from regatta.engines.base import RunAs
-from regatta.engines.local.on_behalf.advice import advice_for
 from regatta.engines.local.on_behalf.bounds import not_for_a_runtime, widened_rights
 from regatta.engines.local.on_behalf.interpreters import Interpreters
 from regatta.engines.local.on_behalf.looking import Looking
+from regatta.engines.local.on_behalf.members_advice import advice_for
 from regatta.engines.local.on_behalf.own_folders import account_of, describe_own
 from regatta.engines.local.replicas import containers
 from regatta.engines.local.replicas.runspec import (

@@ -19,9 +19,9 @@ from regatta.api import quantity
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions, PersistentVolume
 from regatta.controller.environment.references import TOO_LONG, TooLong
-from regatta.engines.local.on_behalf.advice import AT_HOME, Advice
 from regatta.engines.local.on_behalf.bounds import why_not_allowed
 from regatta.engines.local.on_behalf.looking import Looking
+from regatta.engines.local.on_behalf.members_advice import AT_HOME, Advice
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.replicas.runspec import VOLUMES_FOLDER, Mount
 

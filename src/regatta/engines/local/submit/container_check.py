@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 
 from regatta.api.problems import Problem
-from regatta.engines.local.on_behalf.advice import AT_HOME, Advice
+from regatta.engines.local.on_behalf.members_advice import AT_HOME, Advice
 from regatta.engines.local.replicas.runspec import Contained, Process, RunSpec
 
 #: For a container runtime to say which one it is.

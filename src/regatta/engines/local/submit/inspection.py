@@ -11,8 +11,8 @@ import msgspec
 from regatta.api.job import Job
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
-from regatta.engines.local.on_behalf.advice import advice_for
 from regatta.engines.local.on_behalf.interpreters import interpreter_for
+from regatta.engines.local.on_behalf.members_advice import advice_for
 from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.store.records import Context

@@ -20,7 +20,7 @@ import msgspec
 
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
-from regatta.engines.local.on_behalf.advice import AT_HOME, Advice
+from regatta.engines.local.on_behalf.members_advice import AT_HOME, Advice
 from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import Process, RunSpec
 from regatta.engines.local.store.records import Context

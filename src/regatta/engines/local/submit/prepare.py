@@ -25,7 +25,7 @@ from regatta.controller.labels import REPLACED_BY
 from regatta.controller.plan import Instant
 from regatta.engines.base import Preview, Shell, Submission
 from regatta.engines.local.clock import SystemClock
-from regatta.engines.local.on_behalf.advice import Advice, advice_for
+from regatta.engines.local.on_behalf.members_advice import Advice, advice_for
 from regatta.engines.local.scheduling.ledger import places_needed, whole_need
 from regatta.engines.local.scheduling.machine import Machine, find_machine
 from regatta.engines.local.scheduling.reservations import BEGINNING

@@ -52,7 +52,7 @@ from regatta.server.records.submits import (
 from regatta.server.records.team_database import Database
 from regatta.server.team.account_namespaces import account_namespace
 from regatta.server.team.grounds import Grounds
-from regatta.server.team.isolation import PREVIEW
+from regatta.server.team.isolating.isolation import PREVIEW
 from regatta.server.team.submitting.loose_ends import LooseEnds
 from regatta.server.team.submitting.turns import Turns
 from regatta.server.team.team_settings import TeamSettings

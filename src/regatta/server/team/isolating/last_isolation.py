@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regatta.api.errors import BadSetting
-from regatta.server.team.isolation import Kind
+from regatta.server.team.isolating.isolation import Kind
 
 #: Beside the server's other files.
 FILE = "isolation"

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from regatta.engines.base import RunAs, Shell
-from regatta.engines.local.on_behalf.advice import AT_HOME, Advice, advice_for
+from regatta.engines.local.on_behalf.members_advice import AT_HOME, Advice, advice_for
 
 REFUSED = ("--workdir", "--python", "--volume", "--runtime", "--no-gpu", "REGATTA_", "server stop")
 SERVERS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.api.errors import BadSetting
-from regatta.server.team.isolation import KINDS, IsolationSettings
+from regatta.server.team.isolating.isolation import KINDS, IsolationSettings
 from regatta.server.transport_rules import is_loopback
 
 SECTION = "team.isolation"

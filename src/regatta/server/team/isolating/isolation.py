@@ -24,14 +24,14 @@ from regatta.engines.local.replicas.variables import INHERITED, inherited_by_cli
 from regatta.server.accounts.unix_accounts import ensure_unix_uid
 from regatta.server.accounts.users import User
 from regatta.server.records.team_database import Database
-from regatta.server.team.unix_uids import (
+from regatta.server.team.isolating.unix_uids import (
     DEFAULT_UIDS,
     check_uids,
     find_account,
     same_named,
     take_next,
 )
-from regatta.server.team.work_folders import HOME, RUNS, WorkFolders, can_be_passed
+from regatta.server.team.isolating.work_folders import HOME, RUNS, WorkFolders, can_be_passed
 
 Kind = Literal["users", "container", "none"]
 KINDS: tuple[Kind, ...] = ("users", "container", "none")

@@ -1,0 +1,1 @@
+"""Whose processes a team's jobs are, on the machine of its server."""
