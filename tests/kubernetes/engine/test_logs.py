@@ -206,7 +206,9 @@ def test_a_follower_whose_connections_break_misses_and_repeats_nothing(
                 proxy.drop_connections()
         err = following.communicate(timeout=100)[1]
 
-    assert (following.returncode, err) == (0, "")
+    assert following.returncode == 0
+    # That the cluster was away may be told, and nothing else.
+    assert set(err.splitlines()) <= {"-- the cluster is away; looking for it"}
     for replica in (0, 1):
         told = [line for line in lines if line.startswith(f"worker-{replica} ")]
         assert told == [f"worker-{replica} | line {i}" for i in range(1, 61)]
