@@ -117,6 +117,7 @@ Index("uq_jobs_engine_uid", jobs.c.engine_uid, unique=True)
 Index(None, jobs.c.namespace, jobs.c.engine_name)
 Index(None, jobs.c.submitted_at)
 Index(None, jobs.c.completed_at)
+Index(None, jobs.c.state, jobs.c.completed_at)
 
 documents = Table(
     "job_documents",
