@@ -16,6 +16,7 @@ COMMAND = [sys.executable, "-m", "tests.kubernetes.controlplane.build", "pause"]
 CHECKOUT = Path(__file__).parents[3]
 
 
+@pytest.mark.timeout(1200)  # Go compiles its own library here, on a machine that is busy
 def test_two_builders_at_once_build_once_and_leave_no_go_caches(tmp_path: Path) -> None:
     environment = {**os.environ, "REGATTA_TEST_CACHE": str(tmp_path)}
     both = [
@@ -24,7 +25,7 @@ def test_two_builders_at_once_build_once_and_leave_no_go_caches(tmp_path: Path) 
         )
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=280)[1].decode() for process in both]
+    said = [process.communicate(timeout=1100)[1].decode() for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert sum(words.count("compiling pause") for words in said) == 1
     left = sorted(entry.name for entry in tmp_path.iterdir())

@@ -52,6 +52,17 @@ def test_what_was_accepted_is_on_record_at_once(team: TeamServer) -> None:
     assert row.state in ("WAITING", "RUNNING")
 
 
+def test_a_submit_that_ends_between_two_looks_is_known_to_the_second(
+    team: TeamServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look, by uid, is before the submit is finished, and the second, by place, after."""
+    sent = _send(team, "quick", shell_job("between", "sleep 60"))
+    assert sent.status == 201
+    monkeypatch.setattr("regatta.server.team.desk.owners_of", lambda *_: {})
+    job = asyncio.run(team.team.engine.get("user-quick", "between"))
+    assert asyncio.run(team.team.desk.owner_of(job)) == "quick"
+
+
 def test_two_people_may_use_one_name_and_one_key(team: TeamServer) -> None:
     """A key says that a submission was sent before by the same person, and of nobody else's."""
     uids = {

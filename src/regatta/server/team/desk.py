@@ -126,12 +126,13 @@ class Desk:
 
     async def owner_of(self, job: Job) -> str | None:
         """None: nothing is on record of it. An engine tells of a job before its submit is
-        finished: then it is whose submit is on its way to that place."""
+        finished: then it is whose submit is on its way to that place, or has come there since the
+        first look."""
         owners = await self.database.read(owners_of, self.engine_name, [job.uid])
         if job.uid in owners:
             return owners[job.uid]
         row = await self.database.read(job_at, self.engine_name, job.namespace, job.name)
-        return row.username if row is not None and row.engine_uid is None else None
+        return row.username if row is not None and row.engine_uid in (None, job.uid) else None
 
     async def owners_seen(self, caller: Caller) -> frozenset[str] | None:
         """None: everybody's, nobody's as well."""
