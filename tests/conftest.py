@@ -25,8 +25,9 @@ ONE_FOR_ALL = ("real_cluster",)
 
 @pytest.hookimpl(tryfirst=True)  # the worker then looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share something dear have a worker to themselves, so that it is made once, and
-    come first. Tests that train come next: the last ones to run should be short."""
+    """Tests that share something have a worker to themselves, so that it is made once; those that
+    share something dear come first. Tests that train come next: the last ones to run should be
+    short."""
     for item in items:
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
@@ -34,12 +35,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    fixtures = getattr(item, "_fixtureinfo", None)
-    for name in DEAR if fixtures is not None else ():
-        found = fixtures.name2fixturedefs.get(name)
-        if found and found[-1].scope != "function":
-            return name if name in ONE_FOR_ALL else f"{name} of {found[-1].baseid}"
-    return ""
+    if item.get_closest_marker("xdist_group") is not None:
+        return ""  # it says so itself
+    info = getattr(item, "_fixtureinfo", None)
+    found = info.name2fixturedefs if info is not None else {}
+    used = {name: definitions[-1] for name, definitions in found.items() if definitions}
+    for name in DEAR:
+        if name in used and used[name].scope != "function":
+            return name if name in ONE_FOR_ALL else f"{name} of {used[name].baseid}"
+    shared = sorted(name for name, fixture in used.items() if fixture.scope == "module")
+    return f"{' and '.join(shared)} in {item.path}" if shared else ""
 
 
 def _turn(item: pytest.Item) -> tuple[int, int]:

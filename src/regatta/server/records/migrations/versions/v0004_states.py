@@ -1,4 +1,4 @@
-"""Lists of one state, the last to end first: what people look at most, without a look at the rest."""
+"""Lists of one state, the last to end first: what people look at most, found without all others."""
 
 from __future__ import annotations
 
