@@ -13,7 +13,7 @@ from starlette.responses import Response
 from regatta import __version__
 from regatta.engines.base import Engine
 from regatta.server import responses, schemas
-from regatta.server.auth import Doorkeeper
+from regatta.server.auth import OPEN_PATHS, Doorkeeper
 from regatta.server.body_limit import BodyLimit
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
@@ -61,7 +61,7 @@ def make_app(
     app.include_router(stream_routes(leaving), prefix=API)
     app.include_router(server_routes(describe, leave), prefix=API)
     responses.install(app)
-    schemas.install(app)
+    schemas.install(app, lambda _, path: path in OPEN_PATHS)
     app.add_middleware(BodyLimit)
     app.add_middleware(Doorkeeper, opens=opens, hosts=hosts, any_address=any_address)
     return app

@@ -3,6 +3,7 @@ msgspec knows; so nothing is described twice, and nothing is checked while it is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -98,9 +99,12 @@ def _json(schema: Schema) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def install(app: FastAPI, more: tuple[type, ...] = ()) -> None:
-    """Adds what the routes' answers refer to, when somebody asks for the description. `more`: what
-    other routes than those of every server send and take."""
+def install(
+    app: FastAPI, needs_nobody: Callable[[str, str], bool], more: tuple[type, ...] = ()
+) -> None:
+    """Adds what the routes' answers refer to and whom they answer, when somebody asks for the
+    description. `needs_nobody`: whether a method of a path is for all. `more`: what other routes
+    than those of every server send and take."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -109,6 +113,7 @@ def install(app: FastAPI, more: tuple[type, ...] = ()) -> None:
             described = plain()
             described["components"]["schemas"].update(named)
             _without_fastapis_own(described)
+            _say_who_may(described, needs_nobody)
         assert app.openapi_schema is not None
         return app.openapi_schema
 
@@ -125,6 +130,14 @@ def _without_fastapis_own(described: dict[str, Any]) -> None:
                 del operation["responses"]["422"]
     for name in ("HTTPValidationError", "ValidationError"):
         described["components"]["schemas"].pop(name, None)
+
+
+def _say_who_may(described: dict[str, Any], needs_nobody: Callable[[str, str], bool]) -> None:
+    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            if not needs_nobody(method.upper(), path):
+                operation["security"] = [{"token": []}]
 
 
 _FASTAPIS = {"$ref": _PLACE.format(name="HTTPValidationError")}

@@ -27,9 +27,6 @@ SHOWN = {
 }
 
 
-pytestmark = pytest.mark.xdist_group("tutorial")
-
-
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with ControlPlane(folder=tmp_path_factory.mktemp("tutorial")) as plane:

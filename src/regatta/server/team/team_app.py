@@ -102,7 +102,7 @@ def make_team_app(
         *(*account_routes.DESCRIBED, *job_contract.DESCRIBED),
         *(*own.DESCRIBED, *audit.DESCRIBED, OpenPaiRefusal),
     )
-    schemas.install(app, described)
+    schemas.install(app, needs_nobody, described)
     app.add_middleware(BodyLimit, most_of=_most_of, refused=_too_large)
     app.add_middleware(Gate, team=team, ours=ours, behind_proxy=behind_proxy)
     app.add_middleware(Leaving)

@@ -13,8 +13,6 @@ from regatta.server.openpai.jobs import log_links
 from regatta.server.openpai.jobs.log_links import GOOD_FOR_MILLIS
 from tests.server.team.authorisation.world import OWNER, As, World, a_world, kept
 
-pytestmark = pytest.mark.xdist_group("log links")
-
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:

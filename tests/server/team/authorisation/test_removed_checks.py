@@ -19,8 +19,6 @@ from tests.server.team.authorisation.matrix import deviations
 from tests.server.team.authorisation.operations import ASKED
 from tests.server.team.authorisation.world import As, World, a_world
 
-#: The worlds are made once.
-pytestmark = pytest.mark.xdist_group("removed checks")
 
 OWN, GROUP, ALL = Visibility.OWN, Visibility.GROUP, Visibility.ALL
 API = "/regatta/v1"

@@ -53,9 +53,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
-pytestmark = pytest.mark.xdist_group("spellings")
-
-
 def ask(world: World, method: str, target: str, who: As) -> tuple[int, str]:
     """Exactly these bytes, which a library might have tidied."""
     place = urlsplit(world.server.url)
