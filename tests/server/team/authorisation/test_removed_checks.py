@@ -19,7 +19,6 @@ from tests.server.team.authorisation.matrix import deviations
 from tests.server.team.authorisation.operations import ASKED
 from tests.server.team.authorisation.world import As, World, a_world
 
-
 OWN, GROUP, ALL = Visibility.OWN, Visibility.GROUP, Visibility.ALL
 API = "/regatta/v1"
 JOB = API + "/namespaces/{namespace}/jobs/{name}"
