@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import pytest
 
 from regatta.engines.local import clock as clocks
@@ -49,7 +52,7 @@ def test_awake_time_goes_on_from_where_the_last_engine_left_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seconds = 100.0
-    monkeypatch.setattr(clocks.time, "monotonic", lambda: seconds)
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: seconds, time=time.time))
     clock = SystemClock()
     clock.resume(1000.0)
     seconds = 103.0
@@ -60,7 +63,7 @@ def test_a_long_gap_counts_only_as_long_as_the_engine_could_have_watched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seconds = 100.0
-    monkeypatch.setattr(clocks.time, "monotonic", lambda: seconds)
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: seconds, time=time.time))
     clock = SystemClock()
     seconds = 100.0 + 3600
     assert clock.now().awake == LONGEST_GAP

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
 import regatta.server.accounts.tables
 import regatta.server.records.job_tables
 from regatta.api.errors import NewerDatabase
+from regatta.server.records.formats import NEWEST
 from regatta.server.records.metadata import METADATA
+from regatta.server.records.migrate import settings
 from regatta.server.records.team_database import Database
 
 # They hang their tables on METADATA.
@@ -31,6 +34,10 @@ def _differences(connection: Connection) -> list[Any]:
 
 def test_the_steps_lead_from_nothing_to_the_tables_of_this_release(database: Database) -> None:
     assert database.read_here(_differences) == []
+
+
+def test_the_newest_format_is_where_alembic_would_lead() -> None:
+    assert ScriptDirectory.from_config(settings()).get_heads() == [NEWEST]
 
 
 def test_checks_and_partial_indexes_are_there(database: Database) -> None:

@@ -11,8 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from regatta.api.errors import RecordsAway
@@ -68,19 +67,18 @@ def _why(error: DBAPIError) -> str | None:
     if isinstance(cause, sqlite3.Error):
         code = getattr(cause, "sqlite_errorcode", None)  # none where Python itself refused
         return None if code is None else _SQLITE.get(code & 0xFF)
-    if isinstance(cause, psycopg.Error):
-        return _why_postgresql(cause, lost=error.connection_invalidated)
-    return None
+    return _why_postgresql(error)
 
 
-def _why_postgresql(cause: psycopg.Error, *, lost: bool) -> str | None:
-    said = " ".join(str(cause).split())[:300]
-    if cause.sqlstate == _NO_ROOM:
+def _why_postgresql(error: DBAPIError) -> str | None:
+    said = " ".join(str(error.orig).split())[:300]
+    state = getattr(error.orig, "sqlstate", None)
+    if state == _NO_ROOM:
         return "its disk is full; make room"
-    if cause.sqlstate == _TOO_MANY:
+    if state == _TOO_MANY:
         return "it has no connection left; raise max_connections, or end others that use it"
-    if cause.sqlstate == _READ_ONLY:
+    if state == _READ_ONLY:
         return "it is read-only, as a standby is; have the URL lead to the primary"
-    if lost or isinstance(cause, (psycopg.OperationalError, psycopg.InterfaceError)):
+    if error.connection_invalidated or isinstance(error, (OperationalError, InterfaceError)):
         return f"{said or 'the connection was lost'}; see that it runs and can be reached"
     return None

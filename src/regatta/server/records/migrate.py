@@ -6,7 +6,6 @@ import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
@@ -15,11 +14,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from regatta.api.errors import NewerDatabase
+from regatta.server.records.formats import STEPS
 
 # It tells of each database that it looks at, also where there is nothing to do.
 logging.getLogger("alembic").setLevel(logging.WARNING)
 
-FOLDER = Path(__file__).parent / "migrations"
 #: Of PostgreSQL's advisory locks, the one for this; the other is in `single_server`.
 MIGRATING = 0x5265_6761_0001
 
@@ -66,6 +65,6 @@ def _migrate(connection: Connection) -> None:
 def settings() -> Config:
     """Alembic's, for the steps that ship with this package."""
     config = Config()
-    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.set_main_option("script_location", str(STEPS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config

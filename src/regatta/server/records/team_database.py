@@ -23,7 +23,7 @@ from sqlalchemy.exc import DatabaseError
 from regatta.api.errors import BadSetting, BrokenDatabase
 from regatta.server.records.away import telling_who_is_away
 from regatta.server.records.database_url import Address, read_url
-from regatta.server.records.migrate import bring_up_to_date
+from regatta.server.records.formats import NEWEST, format_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,8 +47,7 @@ class Database:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="records-read")
         try:
             self._refuse_what_is_none()
-            with telling_who_is_away(self.address):
-                bring_up_to_date(self._engine)
+            self._bring_up_to_date()
         except BaseException:
             self.close()
             raise
@@ -88,6 +87,15 @@ class Database:
         self._writers.shutdown()
         self._readers.shutdown()
         self._engine.dispose()
+
+    def _bring_up_to_date(self) -> None:
+        if self.read_here(format_of) == NEWEST:
+            return
+        # Here, because it loads Alembic, which is needed once for each release.
+        from regatta.server.records.migrate import bring_up_to_date
+
+        with telling_who_is_away(self.address):
+            bring_up_to_date(self._engine)
 
     def _refuse_what_is_none(self) -> None:
         """A file that is no database says so at its first statement."""

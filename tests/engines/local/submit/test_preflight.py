@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -370,7 +371,7 @@ def test_all_interpreters_of_a_submission_share_one_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = iter([0.0, 0.0, 50.0, 60.0])
-    monkeypatch.setattr(paddle_probe.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(paddle_probe, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     given: list[float] = []
 
     def slow(interpreter: str, environment: object, cwd: str, timeout: float) -> Paddle:
