@@ -45,6 +45,10 @@ def eventually(attempt: Callable[[], T | None], what: str) -> T:
         time.sleep(0.02)
 
 
+#: For a job that is ended by somebody, or stays until its server goes: with next to no work.
+FOREVER = "echo up; while true; do sleep 1; done"
+
+
 def shell_job(name: str, script: str = "echo hello", *, replicas: int = 1, **spec: object) -> str:
     """A job file whose workers run a shell script."""
     container = {"name": "main", "image": "none", "command": ["sh", "-c", script]}

@@ -8,9 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.doors import Regatta, Terminal, eventually, shell_job
-
-FOREVER = "echo up; while true; do sleep 0.1; done"
+from tests.doors import FOREVER, Regatta, Terminal, eventually, shell_job
 
 
 def test_one_ctrl_c_detaches_and_the_job_goes_on(

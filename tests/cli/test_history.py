@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.doors import Regatta, Terminal, eventually, shell_job
-
-FOREVER = "echo up; while true; do sleep 0.1; done"
+from tests.doors import FOREVER, Regatta, Terminal, eventually, shell_job
 
 
 def run(regatta: Regatta, name: str, script: str, *options: str, **spec: object) -> str:

@@ -10,9 +10,7 @@ import sys
 import pytest
 import yaml
 
-from tests.doors import Regatta, eventually, shell_job
-
-FOREVER = "echo up; while true; do sleep 0.1; done"
+from tests.doors import FOREVER, Regatta, eventually, shell_job
 
 
 def submit(regatta: Regatta, text: str, *options: str) -> None:

@@ -39,7 +39,14 @@ def ways(cluster: str) -> list[Any]:
 
 
 @pytest.fixture(params=ways("plane of tests/conformance"))
-def play(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    stage = _stage(request, tmp_path)
+    yield stage
+    if request.param in ("local through REST", "local for a team"):
+        stage.engine.delete_many(stage.namespace, live=True)  # the server is the next test's too
+
+
+def _stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
     if request.param == "local for a team":
         team: TeamServer = request.getfixturevalue("team_server")
         account = _as_name(tmp_path.name)[:40]

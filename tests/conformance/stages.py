@@ -141,7 +141,7 @@ def a_shell(folder: Path) -> Shell:
 
 
 def _role(replicas: int) -> Document:
-    wait = 'until [ -f "$UID_OF_POD" ]; do sleep 0.02; done; exit "$(cat "$UID_OF_POD")"'
+    wait = 'until [ -f "$UID_OF_POD" ]; do sleep 0.05; done; exit "$(cat "$UID_OF_POD")"'
     uid = {"fieldRef": {"fieldPath": "metadata.uid"}}
     container = {
         "name": "main",

@@ -14,9 +14,7 @@ import pytest
 
 from regatta.daemon.find import answering
 from regatta.daemon.server_files import Address, ServerFiles, is_held
-from tests.doors import Regatta, eventually, shell_job
-
-FOREVER = "echo up; while true; do sleep 0.1; done"
+from tests.doors import FOREVER, Regatta, eventually, shell_job
 
 
 def server_pid(regatta: Regatta) -> int:

@@ -12,9 +12,7 @@ import pytest
 from regatta.daemon.find import answering
 from regatta.daemon.server_files import ServerFiles, is_held
 from regatta.server.place import LARGEST_LOG, bound_log
-from tests.doors import Regatta, eventually, shell_job
-
-FOREVER = "echo up; while true; do sleep 0.1; done"
+from tests.doors import FOREVER, Regatta, eventually, shell_job
 
 
 def is_gone(pid: int) -> bool:
