@@ -8,10 +8,8 @@ from typing import Any
 from tests.patience import Patience
 from tests.server.team.serving import Answer, TeamServer
 
-#: Runs until the file is there, without sleeping: what it prints can be read meanwhile.
-LOOP = (
-    "echo begun; echo aside >&2; until [ -e {go} ]; do read -t 0.05 <> <(:) || :; done; echo done"
-)
+#: Runs until the file is there; what it prints can be read meanwhile.
+LOOP = "echo begun; echo aside >&2; until [ -e {go} ]; do sleep 0.05; done; echo done"
 _SECONDS = 60.0
 
 
