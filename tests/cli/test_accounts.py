@@ -235,6 +235,9 @@ def test_who_is_not_signed_in_is_told_how(own: Regatta, server: TeamServer) -> N
     done = own("--server", server.url, "get")
     assert done.code == 5
     assert f"Sign in: `regatta login {server.url}`" in done.err
+    done = own("--server", server.url, "version")
+    assert (done.code, done.err) == (0, "")
+    assert f"server runs, and does not know you: `regatta login {server.url}`" in done.out
 
 
 def test_who_is_not_let_in_is_told_why_as_far_as_this_side_knows(

@@ -26,12 +26,12 @@ from regatta.cli.team_here import team_here
 def command(settings: Settings, output: str | None) -> Exit:
     """Print the versions of client and server, or of the cluster. Starts no server."""
     far_end, access = settings.chosen.far_end, settings.chosen.access
-    version = _version(settings)
+    version, otherwise = _version(settings)
     if output:
         known = {"client": __version__, far_end: version}
         print(dump(known | ({"access": access} if access else {}), output))
     else:
-        print(f"client {__version__}\n{far_end} {version or 'not running'}")
+        print(f"client {__version__}\n{far_end} {version or otherwise}")
         if settings.chosen.engine == LOCAL:
             _tell_of_team(settings)
         if access:
@@ -39,16 +39,18 @@ def command(settings: Settings, output: str | None) -> Exit:
     return Exit.OK
 
 
-def _version(settings: Settings) -> str | None:
+def _version(settings: Settings) -> tuple[str | None, str]:
+    """What runs there, or why that is not known."""
     try:
-        return settings.engine(start=False).version()
+        return settings.engine(start=False).version(), ""
     except (ServerHangs, WrongDoor):
         raise
     except Unauthorized:
         team = team_here(settings)
-        return team.address.version if team else None
+        sign_in = f": `regatta login {settings.server}` signs in" if settings.server else ""
+        return team.address.version if team else None, f"runs, and does not know you{sign_in}"
     except (ServerUnreachable, NotRegatta, BadAddress):
-        return None  # no server, or none that would tell
+        return None, "not running"  # no server, or none that would tell
 
 
 def _tell_of_team(settings: Settings) -> None:
