@@ -20,6 +20,14 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "a million open brackets": ("[" * 1_000_000, "nested more than 64 levels deep"),
     "a million open braces": ("{" * 1_000_000, "nested more than 64 levels deep"),
     "a list in a list in a list": ("- " * 200_000 + "x", "nested more than 64 levels deep"),
+    "nine hundred lists in JSON": (
+        '{"value":' + "[" * 900 + "]" * 900 + "}",
+        "nested more than 64 levels deep",
+    ),
+    "nine hundred lists in one of OpenPAI's": (
+        '{"protocolVersion": 2, "extras": {"a":' + "[" * 900 + "]" * 900 + "}}",
+        "nested more than 64 levels deep",
+    ),
     "deep block maps": (
         "".join(" " * i + "a:\n" for i in range(100)),
         "nested more than 64 levels deep",

@@ -20,7 +20,7 @@ from regatta.api.secrets import JobSecret
 from regatta.api.source import documents, overrides
 from regatta.api.source.companions import Companions
 from regatta.api.source.leaving_out import leave_out
-from regatta.api.source.limits import capped, check_plain
+from regatta.api.source.limits import capped, check_depth, check_plain
 from regatta.api.source.paths import lineage
 from regatta.api.source.renaming import companion_documents, follow_the_job
 from regatta.api.source.yaml import NO_LINE, Document, Mark, read_documents
@@ -86,6 +86,8 @@ def load_job(
     go as far as it goes, only where what is wrong leaves no job to look at.
     """
     read = read_documents(text)
+    for one in read:
+        check_depth(one.value)
     config = None
     if len(read) == 1 and is_openpai(read[0].value):
         config = _Config(read[0], name, setting)

@@ -7,6 +7,7 @@ run out of memory, of stack, or of patience.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from regatta.api.errors import InvalidJob
 from regatta.api.problems import Problem
@@ -29,10 +30,7 @@ def check_plain(document: object) -> None:
     while stack:
         value, path, depth = stack.pop()
         seen += 1
-        if seen > MAX_NODES:
-            raise _refused("", f"it has more than {MAX_NODES:,} values; a job needs a few hundred")
-        if depth > MAX_DEPTH:
-            raise _refused("", f"it is nested more than {MAX_DEPTH} levels deep")
+        _check_size(seen, depth)
         if isinstance(value, dict):
             for key, item in value.items():
                 if not isinstance(key, str):
@@ -53,6 +51,31 @@ def check_plain(document: object) -> None:
                 raise _refused(path, "the number is not finite")
         else:
             raise _refused(path, f"{type(value).__name__} is not a JSON value")
+
+
+def check_depth(document: object) -> None:
+    """The same for size and depth alone, of what is not known to be a job yet: what comes next goes
+    down into it step by step."""
+    stack: list[tuple[object, int]] = [(document, 1)]
+    seen = 0
+    while stack:
+        value, depth = stack.pop()
+        seen += 1
+        _check_size(seen, depth)
+        stack.extend((item, depth + 1) for item in _within(value))
+
+
+def _check_size(seen: int, depth: int) -> None:
+    if seen > MAX_NODES:
+        raise _refused("", f"it has more than {MAX_NODES:,} values; a job needs a few hundred")
+    if depth > MAX_DEPTH:
+        raise _refused("", f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+def _within(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _check_text(path: str, text: str) -> None:

@@ -284,6 +284,20 @@ def test_a_torn_line_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [b'{"at": 2e9, "x": ' + b"[" * 7500 + b"]" * 7500 + b"}", b'{"metrics": {"\xff": 1}}'],
+    ids=["deep", "no text"],
+)
+def test_a_line_that_was_written_to_do_harm_is_passed_over(tmp_path: Path, line: bytes) -> None:
+    write(tmp_path, a_record(10, 1000.0))
+    with (tmp_path / "progress.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert progress.step == 10
+
+
+@pytest.mark.parametrize(
     "nonsense",
     [
         {"step": 10**400},

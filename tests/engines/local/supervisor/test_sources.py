@@ -42,6 +42,32 @@ def test_what_only_looks_like_a_launchers_file_does_not_keep_the_replica_from_en
     assert pod.texts() == ["main"]
 
 
+def test_a_name_of_other_digits_is_no_launchers_file(pod: Pod, tmp_path: Path) -> None:
+    logs = tmp_path / "paddle"
+    ended = pod.play(
+        shell(f"mkdir {logs}; echo no > {logs}/workerlog.\u00b2; echo main"),
+        tail_folders=(str(logs),),
+    )
+    assert ended.exit is not None
+    assert ended.exit.code == 0
+    assert pod.texts() == ["main"]
+
+
+def test_a_file_that_takes_hours_to_read_does_not_keep_a_replica_from_being_ended(
+    pod: Pod, tmp_path: Path
+) -> None:
+    logs = tmp_path / "paddle"
+    file = logs / "workerlog.1"
+    makes = f"mkdir {logs}; echo first > {file}; truncate -s 8T {file}"
+    leaves = f"trap 'truncate -s 0 {file}; exit 4' TERM"
+    pod.start(shell(f"{leaves}; {makes}; while :; do sleep 0.05; done"), tail_folders=(str(logs),))
+    pod.says("[1] first")
+    pod.runtime.stop(pod.run, 600)
+    ended = pod.ended()
+    assert ended.exit is not None
+    assert ended.exit.code == 4
+
+
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 folder, extra = sys.argv[1], sys.argv[2]

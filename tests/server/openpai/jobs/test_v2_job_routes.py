@@ -274,7 +274,9 @@ def test_what_is_no_config_is_refused_with_what_is_wrong(
     assert said in answer.json["message"]
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"value": 3}', b"{", b'{"value": "pause"}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"value": 3}', b"{", b'{"value": "pause"}', b'{"value": "\xff"}']
+)
 def test_a_body_that_changes_nothing_is_refused(shared: TeamServer, body: bytes) -> None:
     ann = shared.token("ann")
     shared.ask("POST", JOBS, ann, text=hello("changed", "true"))

@@ -19,6 +19,7 @@ import msgspec
 
 import regatta
 from regatta.api.errors import NotPossible, PreflightFailed
+from regatta.api.source.foreign_json import UNREADABLE
 from regatta.engines.base import RunAs
 from regatta.engines.local.submit.inspection import Findings, Question
 from regatta.engines.local.submit.paddle_probe import BUDGET
@@ -138,5 +139,5 @@ def _ask(task: Task) -> Answer:
             return Answer(failure=f"there was no answer in {SECONDS:.0f} s")
     try:
         return _read_answer(said)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return Answer(failure=f"the look ended with {inspector.returncode} and no answer")

@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from regatta.api.job import Progress
+from regatta.api.source.foreign_json import UNREADABLE
 from regatta.engines.local.replicas.runspec import PROGRESS_FILE
 
 _TAIL = 16 * 1024
@@ -62,7 +63,7 @@ def read_progress(folder: Path) -> Progress | None:
     for line in reversed(lines):  # the first may be cut, any may be torn: skip those
         try:
             record = _decode(line)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             continue
         if record.step is not None:
             # A step that is higher earlier on belongs to a try before this one.

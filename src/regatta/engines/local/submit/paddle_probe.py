@@ -18,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from regatta.api.source.foreign_json import UNREADABLE
+
 #: For all interpreters of a submission together; well below what a client waits for its answer.
 BUDGET = 60.0
 
@@ -135,7 +137,7 @@ def _ask(interpreter: str, environment: Mapping[str, str], cwd: str, timeout: fl
     if asked.returncode == 0 and lines:
         try:
             answer = msgspec.json.decode(lines[-1], type=Paddle)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return Paddle(interpreter=interpreter, error=f"unexpected answer: {lines[-1][:200]}")
         return msgspec.structs.replace(answer, interpreter=interpreter)
     told = [line for line in err.decode(errors="replace").splitlines() if line.strip()]

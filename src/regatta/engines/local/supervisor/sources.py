@@ -7,6 +7,7 @@ import fcntl
 import os
 import select
 import stat
+import sys
 import time
 
 from .pump import Pump, Source
@@ -19,6 +20,8 @@ CHUNK = 64 * 1024
 #: After the last process is dead its pipes end at once; this bounds the case in which they do not.
 DRAIN_SECONDS = 5.0
 LOOK_AT_FILES_SECONDS = 0.5
+#: Of one file; a program can make one that takes hours to read, and must end when it is told to.
+MOST_A_LOOK = 16 * 1024 * 1024
 #: Enough of what was said last to find the place in a file where it was said.
 LAST_HEARD = 1024
 SEARCHED = 1024 * 1024
@@ -131,13 +134,14 @@ class LauncherFiles:
         if not self._folders:
             return None
         if now >= self._next_look:
-            self.read()
+            self.read(MOST_A_LOOK)
             self._next_look = now + LOOK_AT_FILES_SECONDS
         for source, _ in self._seen.values():
             self._pump.flush_silent(source, now)
         return self._next_look - now
 
-    def read(self) -> None:
+    def read(self, most: int = sys.maxsize) -> None:
+        """`most`: so many bytes of a file; the rest is for later."""
         for folder in self._folders:
             try:
                 names = sorted(os.listdir(folder))
@@ -145,8 +149,9 @@ class LauncherFiles:
                 continue  # the replica uses no launcher
             for name in names:
                 kind, _, number = name.partition(".")
-                if kind == "workerlog" and number.isdigit() and int(number) > 0:
-                    self._read_file(f"{folder}/{name}", number)
+                is_number = number.isascii() and number.isdigit()
+                if kind == "workerlog" and is_number and int(number) > 0:
+                    self._read_file(f"{folder}/{name}", number, most)
 
     def finish(self) -> None:
         self.read()
@@ -184,14 +189,15 @@ class LauncherFiles:
             last = last.partition(b"\n")[2]
         return end
 
-    def _read_file(self, path: str, number: str) -> None:
+    def _read_file(self, path: str, number: str, most: int) -> None:
         source, offset = self._seen.get(path) or (Source("stdout", f"[{number}] "), 0)
         try:
             with open(path, "rb", buffering=0, opener=self._opener) as file:
                 if os.fstat(file.fileno()).st_size < offset:
                     offset = 0  # the launcher began it anew
                 file.seek(offset)
-                while chunk := file.read(CHUNK):
+                until = offset + most
+                while offset < until and (chunk := file.read(CHUNK)):
                     self._pump.feed(source, chunk)
                     offset += len(chunk)
         except OSError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.requests import Request
 
+from regatta.api.source.foreign_json import UNREADABLE
 from regatta.server.openpai.jobs.job_shapes import Wish
 from regatta.server.openpai_errors import invalid_parameters
 
@@ -16,7 +17,7 @@ async def read_wish(request: Request) -> str:
     """Raises OpenPaiError (400)."""
     try:
         return msgspec.json.decode(await request.body(), type=Wish).value
-    except (msgspec.DecodeError, RecursionError) as odd:
+    except UNREADABLE as odd:
         raise invalid_parameters(
             f'the body must be JSON such as {{"value": "..."}} ({odd})'
         ) from None
