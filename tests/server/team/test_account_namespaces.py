@@ -27,6 +27,11 @@ def test_accounts_that_differ_by_more_than_case_never_share_one(one: str, other:
     assert (account_namespace(one) == account_namespace(other)) is same
 
 
+def test_nobody_finds_a_name_that_leads_into_anothers_namespace() -> None:
+    """These two share the first six digits of their hashes, which took a minute to find."""
+    assert account_namespace("mary.smith") != account_namespace("mary_-___._.--_...-_smith")
+
+
 @given(NAMES)
 def test_every_name_makes_one_that_a_cluster_takes(user: str) -> None:
     namespace = account_namespace(user)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from regatta.server.records.job_lists import list_jobs
 from regatta.server.records.job_rows import JobRow, job_by_id, job_of
@@ -196,3 +198,46 @@ def test_a_delete_that_was_cut_off_can_be_finished(team: TeamServer) -> None:
     assert team.ask("DELETE", path, team.token("halved")).status == 200
     assert team.ask("DELETE", path, team.token("halved")).status == 404
     assert not [r for r in team.database.read_here(list_jobs).jobs if r.username == "halved"]
+
+
+@pytest.mark.parametrize("way", ["delete", "stop"])
+def test_what_was_asked_beside_a_refused_replacement_is_done_to_the_job_that_keeps_the_name(
+    team: TeamServer, tmp_path: Path, way: str
+) -> None:
+    """The replacement has the name on record while its interpreter is looked at."""
+    name, racer = f"race-{way}", team.token("racer")
+    assert _send(team, "racer", shell_job(name, "sleep 600")).status == 201
+    text = _slow_to_be_refused(tmp_path, name)
+    with ThreadPoolExecutor() as both:
+        replacing = both.submit(_send, team, "racer", text, replace=True)
+        eventually((tmp_path / "asked").exists, "its interpreter being asked")
+        path = f"/api/v1/user/racer/jobs/{name}"
+        if way == "delete":
+            asked = both.submit(team.ask, "DELETE", path, racer)
+        else:
+            body = {"value": "STOP"}
+            asked = both.submit(team.ask, "PUT", f"{path}/executionType", racer, body=body)
+        turns = team.team.desk.turns
+        eventually(lambda: turns.wanted(("racer", name)) == 2, "both wanting the name")
+        (tmp_path / "go").touch()
+        assert replacing.result().status == 422, replacing.result().body
+        assert asked.result().status == 202, asked.result().body
+    if way == "stop":
+        _ended(team, "racer", name, "STOPPED")
+    else:
+        assert team.ask("GET", path, racer).status == 404
+        left = team.team.engine
+        eventually(lambda: not asyncio.run(left.list("user-racer")), "it to be gone")
+
+
+def _slow_to_be_refused(folder: Path, name: str) -> str:
+    """A job whose interpreter says when it is asked for Paddle, and has none when it may answer."""
+    interpreter, program = folder / "python", folder / "train.py"
+    waits = f"touch {folder}/asked; until [ -e {folder}/go ]; do sleep 0.05; done; exit 1"
+    interpreter.write_text(f"#!/bin/sh\n{waits}\n")
+    interpreter.chmod(0o755)
+    program.write_text("import paddle\n")
+    document = yaml.safe_load(shell_job(name))
+    [container] = document["spec"]["worker"]["template"]["spec"]["containers"]
+    container["command"] = [str(interpreter), str(program)]
+    return yaml.safe_dump(document)

@@ -24,9 +24,10 @@ _DERIVED = re.compile(r".*-[0-9a-f]{6,}", re.ASCII)
 _OTHER = re.compile(r"[^a-z0-9]+", re.ASCII)
 
 
-def job_label(original: str, room: int = LONGEST) -> str:
-    """The job's name as a host name of at most `room` characters."""
-    return _label(original, room, "job")
+def job_label(original: str, room: int = LONGEST, digits: int = 6) -> str:
+    """The job's name as a host name of at most `room` characters. `digits`: of the hash; six tell
+    apart what one person calls their things, and nobody can try for an equal one of twenty."""
+    return _label(original, room, "job", digits)
 
 
 def role_labels(originals: Iterable[str]) -> dict[str, str]:
@@ -54,10 +55,10 @@ def room_for_job(roles: Iterable[tuple[str, int]]) -> int:
     return LONGEST - longest
 
 
-def _label(original: str, room: int, word: str) -> str:
+def _label(original: str, room: int, word: str, digits: int = 6) -> str:
     if _LABEL.fullmatch(original) and len(original) <= room and not _DERIVED.fullmatch(original):
         return original
-    return _derived(original, room, word, 6)
+    return _derived(original, room, word, digits)
 
 
 def _derived(original: str, room: int, word: str, digits: int) -> str:

@@ -11,8 +11,10 @@ from regatta.api.checks.names import LONGEST
 from regatta.api.openpai.dns_names import job_label
 
 PREFIX = "user-"
+#: Of a hash: somebody who may choose the name of their account must not find another's namespace.
+DIGITS = 20
 
 
 def account_namespace(user: str) -> str:
     """Of no two accounts the same: they differ by more than case."""
-    return PREFIX + job_label(user.lower(), LONGEST - len(PREFIX))
+    return PREFIX + job_label(user.lower(), LONGEST - len(PREFIX), DIGITS)

@@ -153,6 +153,7 @@ class Desk:
     async def stop(self, row: JobRow) -> None:
         """STOPPING from this moment. What is over stays what it is."""
         async with self.turns.of((row.username, row.name)):
+            row = await self._in_its_turn(row)
             await self.database.run(mark_stop, row.id)
             try:
                 await self.engine.stop(row.namespace, row.engine_name)
@@ -169,9 +170,18 @@ class Desk:
     async def delete(self, row: JobRow) -> None:
         """The job, what it printed, and its record."""
         async with self.turns.of((row.username, row.name)):
+            row = await self._in_its_turn(row)
             with suppress(JobNotFound):
                 await self.engine.delete(row.namespace, row.engine_name)
             await self.forget(row)
+
+    async def _in_its_turn(self, row: JobRow) -> JobRow:
+        """Whoever has the name by now: another job may have taken it, or given it back. Raises
+        OpenPaiError (404)."""
+        try:
+            return await self.database.read(job_of, row.username, row.name)
+        except NoRecord:
+            raise no_job(f"{row.username}~{row.name}") from None
 
     async def forget(self, row: JobRow) -> None:
         """The record of a job that the engine has deleted."""

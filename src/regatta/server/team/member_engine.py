@@ -117,11 +117,12 @@ class MemberEngine:
         return shown if limit is None else shown[:limit]
 
     async def stop(self, namespace: str, name: str) -> Job:
-        row = await self._require_changeable(namespace, name)
-        if row is None:
-            return await self._engine.stop(namespace, name)
+        await self._require_changeable(namespace, name)
         job = await self._engine.stop(namespace, name)
-        await self._desk.note_stop(row)
+        # Another may have taken the name meanwhile, and then it was that one.
+        row = await self._desk.database.read(job_by_engine_uid, job.uid)
+        if row is not None:
+            await self._desk.note_stop(row)
         return job
 
     async def delete(self, namespace: str, name: str) -> None:

@@ -28,5 +28,9 @@ class Turns:
             if wanted > 1:
                 self._locks[key] = (lock, wanted - 1)
 
+    def wanted(self, key: Hashable) -> int:
+        """By how many, those who have it among them."""
+        return self._locks[key][1] if key in self._locks else 0
+
     def __len__(self) -> int:
         return len(self._locks)
