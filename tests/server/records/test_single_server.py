@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from regatta.api.errors import RecordsAway, RecordsInUse
+from regatta.api.errors import BrokenDatabase, RecordsAway, RecordsInUse
 from regatta.server.records.database_url import read_url
 from regatta.server.records.single_server import SingleServer
 from regatta.server.records.team_database import Database
@@ -118,6 +119,24 @@ def test_who_lost_it_to_another_is_told_to_leave(first: SingleServer, database: 
     assert len(told) == 1
     assert "another server" in told[0]
     second.release()
+
+
+def test_a_server_leaves_whose_file_was_moved_away(tmp_path: Path) -> None:
+    path, told = tmp_path / "team.db", []
+    database = Database(f"sqlite:///{path}")
+    server = SingleServer(database.address)
+    server.take()
+    try:
+        server.look()
+        path.rename(tmp_path / "elsewhere.db")
+        asyncio.run(server.keep(told.append, every=0.01))
+        path.touch()  # another one, in its place
+        with pytest.raises(BrokenDatabase):
+            server.look()
+    finally:
+        server.release()
+        database.close()
+    assert "Put the right one there" in told[0]
 
 
 def test_a_connection_of_ours_that_postgresql_takes_for_alive_is_no_other_server(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import Protocol
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from regatta.api.errors import RecordsAway, RecordsInUse
+from regatta.api.errors import BrokenDatabase, RecordsAway, RecordsInUse
 from regatta.daemon.server_files import FileLock
 from regatta.server.records.away import telling_who_is_away
 from regatta.server.records.database_url import Address
@@ -36,6 +37,9 @@ class _Lock(Protocol):
 
     @property
     def held(self) -> bool: ...
+
+    def look_at_database(self) -> None:
+        """Raises BrokenDatabase where it is another than it was."""
 
     def release(self) -> None: ...
 
@@ -56,14 +60,15 @@ class SingleServer:
             await asyncio.sleep(every)
             try:
                 await asyncio.to_thread(self.look)
-            except RecordsInUse as lost:
+            except (RecordsInUse, BrokenDatabase) as lost:
                 log.error("%s", lost)
                 return leave(str(lost))
             except RecordsAway as away:  # nobody else can take it just now either
                 log.warning("%s", away)
 
     def look(self) -> None:
-        """Takes it again where it was lost. Raises RecordsInUse, or RecordsAway."""
+        """Takes it again where it was lost. Raises RecordsInUse, BrokenDatabase or RecordsAway."""
+        self._lock.look_at_database()
         if not self._lock.held:
             log.warning("the lock of the team's database was lost; taking it again")
             self._lock.take()
@@ -74,9 +79,11 @@ class SingleServer:
 
 class _FileLock:
     def __init__(self, address: Address) -> None:
+        self._database = address.path
         self._path = address.path.with_name(address.path.name + ".lock")
         self._lock = FileLock(self._path)
         self._taken = False
+        self._file: os.stat_result | None = None
 
     def take(self) -> None:
         self.release()
@@ -96,6 +103,24 @@ class _FileLock:
     @property
     def held(self) -> bool:
         return self._taken and self._lock.in_place
+
+    def look_at_database(self) -> None:
+        """SQLite goes on writing to a file that was moved away, and what it takes there nobody
+        will find."""
+        try:
+            file = self._database.stat()
+        except FileNotFoundError:
+            file = None
+        except OSError:
+            return  # that it cannot be looked at now says nothing of the file
+        if self._file is None:
+            self._file = file
+        elif file is None or not os.path.samestat(self._file, file):
+            raise BrokenDatabase(
+                f"{self._database} is not the file that this server opened: it was moved, removed "
+                "or replaced. Put the right one there, with its -wal and -shm, and start the "
+                "server again"
+            )
 
     def release(self) -> None:
         self._lock.release()
@@ -139,6 +164,9 @@ class _AdvisoryLock:
             f"another server{who} keeps its records in {self._address}; stop that one, or name "
             "another database. Of a machine that died, PostgreSQL lets go within a minute."
         )
+
+    def look_at_database(self) -> None:
+        """A connection is to the database that it was opened to."""
 
     @property
     def held(self) -> bool:
