@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from regatta.api.errors import RecordsAway
+from regatta.server import connections
 from regatta.server.accounts.rate_limits import Rate
 from regatta.server.accounts.users import disable_user
+from regatta.server.records import team_database
 from regatta.server.streams import open_streams
 from regatta.server.streams.open_streams import OpenStreams
 from regatta.server.team.team_settings import TeamSettings
 from tests.doors import eventually, shell_job
+from tests.server.accounts.people import PASSWORD
 from tests.server.team.serving import NO_LIMITS, TeamServer, a_team_server
 
 
@@ -127,3 +131,22 @@ def test_a_stranger_is_told_nothing_of_the_servers_places(
     for answer in (said, shown):
         assert answer.status == 503
         assert b"/srv" not in answer.body
+
+
+def test_who_only_reads_is_answered_while_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(team_database, "BUSY_MILLIS", 50)
+    with a_team_server(tmp_path) as server:
+        token = server.token("ann")  # and its first use is to be written down
+        with closing(sqlite3.connect(tmp_path / "team.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert server.ask("GET", "/regatta/v1/whoami", token).status == 200
+            body = {"username": "ann", "password": PASSWORD}
+            refused = server.ask("POST", "/api/v2/authn/basic/login", body=body)
+            assert refused.status == 503, refused.body
+
+
+def test_a_database_that_is_held_is_told_before_a_stranger_is_cut_off() -> None:
+    assert team_database.BUSY_MILLIS / 1000 < connections.REQUEST_SECONDS
+    assert team_database.POOL_SECONDS < connections.REQUEST_SECONDS

@@ -29,9 +29,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS = 4
-BUSY_MILLIS = 10_000
-#: How long a request waits for a connection.
-POOL_SECONDS = 10.0
+#: How long a request waits for a lock, or for a connection: less than it takes until a client that
+#: is not known yet is cut off (`server/connections`), so that it is told why.
+BUSY_MILLIS = 7_000
+POOL_SECONDS = 7.0
 
 
 class Database:

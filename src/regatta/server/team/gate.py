@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
@@ -163,7 +164,8 @@ class Gate:
         database, now = self._team.database, self._team.now()
         known = await database.read(identify, shown, now)
         if known.note_use:
-            await database.run(note_use, known.caller.handle, now)
+            with suppress(RecordsAway):  # who only reads need not be refused for it
+                await database.run(note_use, known.caller.handle, now)
         state["caller"] = known.caller
         _admit(state)
 
