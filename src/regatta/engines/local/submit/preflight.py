@@ -20,6 +20,7 @@ import msgspec
 
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
+from regatta.engines.local.on_behalf.looking import Looking
 from regatta.engines.local.on_behalf.members_advice import AT_HOME, Advice
 from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import Process, RunSpec
@@ -36,6 +37,8 @@ _READERS = {".py": "python", ".sh": "sh"}
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
 #: More of a script is not read; an import that comes later is rare.
 _SCRIPT_BYTES = 1 << 20
+
+_LOOKING = Looking()
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,17 +169,21 @@ def _check_files(role: str, process: Process, command: Command, advice: Advice) 
         place = Path(process.cwd)
         if (
             not os.path.isabs(lies)
-            and not os.path.isdir(place)
             and not _under_a_mount(place, process)
+            and (not os.path.isdir(place) or _LOOKING.closed_at(process.cwd))
         ):
-            return []  # that the folder is not there is told already
+            return []  # that the folder is not there, or is closed, is told already
     if beside := _named_without_interpreter(command, process):
         return [Problem(role, beside)]
     if not _find_program(command.program, process):
         why = _why_not(command, process, advice)
         return [Problem(role, f"the command {command.program!r} {why}")]
     script = Path(process.cwd, command.script)
-    if not command.script or _under_a_mount(script, process) or os.path.exists(script):
+    if not command.script or _under_a_mount(script, process):
+        return []
+    if closed := _what_is_closed(script):
+        return [Problem(role, f"the script {command.script!r}: {advice.closed(closed)}")]
+    if os.path.exists(script):
         return []
     if os.path.isabs(command.script):
         return [
@@ -194,6 +201,13 @@ def _check_files(role: str, process: Process, command: Command, advice: Advice) 
             f"the script {command.script!r} is not in {process.cwd}.{there} {advice.script}",
         )
     ]
+
+
+def _what_is_closed(file: Path) -> str:
+    """The file, or the first folder on the way to it, that is there and cannot be read."""
+    if folder := _LOOKING.closed_at(str(file.parent)):
+        return folder
+    return str(file) if os.path.exists(file) and not _LOOKING.may_read(str(file)) else ""
 
 
 def _named_without_interpreter(command: Command, process: Process) -> str:
