@@ -55,9 +55,7 @@ def folders(*, job: str, data: str, output: str, code: str, setting: Setting) ->
         if _names_root(written) and not setting.default_fs_uri:
             said[field] = ""
             how = _ASK_FOR_ROOT if setting.fs_uri_is_servers else _SET_ROOT
-            problems.append(
-                Problem(field, f"found ${ROOT}, which stands for nothing here; {how}")
-            )
+            problems.append(Problem(field, f"found ${ROOT}, which stands for nothing here; {how}"))
     reached: dict[str, str] = {}
     for field in ("outputDir", "codeDir"):
         problems += _about(field, said[field], setting)

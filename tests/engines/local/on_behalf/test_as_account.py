@@ -182,6 +182,23 @@ def test_a_working_folder_that_the_account_cannot_enter_is_told_with_what_is_clo
     assert str(work_of(place, ANN)) in message
 
 
+def test_a_script_hears_of_the_python_that_its_account_does_not_find(
+    engine: Blocking, place: Path
+) -> None:
+    """One that is for root alone is none."""
+    programs = an_interpreter(place).parent
+    for name in ("sh", "python3"):
+        (programs / name).symlink_to(f"/usr/bin/{name}")
+    (programs / "python").chmod(0o700)
+    environment = {"PATH": str(programs)}
+    job = a_training(["sh", "-c", "true; python --version"])
+    (warning,) = dry_run(engine, job, place, environment=environment).warnings
+    assert warning.path == "spec.worker.template.spec.containers[0].command"
+    assert f"will not find it; write python3, which is {programs}/python3" in warning.message
+    (programs / "python").chmod(0o755)
+    assert dry_run(engine, job, place, environment=environment).warnings == ()
+
+
 def test_a_program_that_only_root_may_run_is_not_executable(engine: Blocking, place: Path) -> None:
     program = place / "program"
     program.write_text("#!/bin/sh\n")

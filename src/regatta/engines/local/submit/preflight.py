@@ -31,7 +31,7 @@ from regatta.engines.local.submit.hidden import what_is_hidden
 from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
 
 _PYTHON = re.compile(r"python[0-9.]*$")
-_SHELLS = ("sh", "bash", "dash", "zsh")
+SHELLS = ("sh", "bash", "dash", "zsh")
 #: By what a script's name ends with.
 _READERS = {".py": "python", ".sh": "sh"}
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
@@ -118,7 +118,7 @@ def read_command(argv: tuple[str, ...]) -> Command:
     name = Path(program).name
     if _PYTHON.match(name):
         return _python_command(program, rest)
-    if name in _SHELLS:
+    if name in SHELLS:
         return _shell_command(program, rest)
     return Command(program=program)
 
@@ -255,6 +255,9 @@ def _why_not(command: Command, process: Process, advice: Advice) -> str:
                 f"is not on the job's PATH ({path}), but in {process.cwd}: write "
                 f"{'./' + command.program!r}"
             )
+        other = {"python": "python3", "python3": "python"}.get(command.program, "")
+        if other and (there := shutil.which(other, path=path)):
+            return f"is not on the job's PATH ({path}). Write {other}, which is {there}."
         return f"is not on the job's PATH ({path}). {advice.path}"
     program = Path(process.cwd, command.program)
     if os.path.isdir(program):
