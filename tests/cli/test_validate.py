@@ -32,6 +32,8 @@ def mounting(source: dict[str, Any], **mount: Any) -> str:
 
 REFUSED = {
     "only an image": (changed(command=None), [], "containers[0].command (line 11): missing"),
+    "a misspelt command": (
+        changed(comand=["true"], command=None, image=None), [], "did you mean command?"),
     "a way out of a volume": (mounting({"emptyDir": {}}, subPath=".."), [], "volumeMounts[0].subP"),
     "a volume that is nowhere": (
         mounting({"persistentVolumeClaim": {"claimName": "c"}}), [], "which folder claim 'c' mean"),

@@ -20,7 +20,7 @@ from regatta.api.secrets import JobSecret
 from regatta.api.source import documents, overrides
 from regatta.api.source.companions import Companions
 from regatta.api.source.leaving_out import leave_out
-from regatta.api.source.limits import capped, check_depth, check_plain
+from regatta.api.source.limits import MAX_PROBLEMS, capped, check_depth, check_plain
 from regatta.api.source.paths import lineage
 from regatta.api.source.renaming import companion_documents, follow_the_job
 from regatta.api.source.yaml import NO_LINE, Document, Mark, read_documents
@@ -119,7 +119,7 @@ def load_job(
             beside = companion_documents(found.beside, written, _identity(document))
             loaded = replace(loaded, beside=beside)
         except InvalidJob as invalid:
-            wrong = invalid.problems
+            wrong = _errors(invalid.problems)
             rest = _rest(document, companions, marks, wrong) if as_far_as_it_goes else None
             if rest is None:
                 raise
@@ -187,21 +187,26 @@ def _judge(
     problems += malformed
     problems += _news(rules.check(draft, companions), explained)
     roles = draft.spec.roles() if draft.spec else {}
+    unknown: set[str] = set()
     for path, (_, role) in roles.items():
         if role.template is None:
             continue
         place = f"{path}.template"
         shape = template_shape.check_shape(role.template, place, strict=strict, marks=marks)
         problems += shape
-        told = {problem.path for problem in shape if problem.severity == "error"}
+        told = {problem.path for problem in _errors(shape)}
+        unknown |= {problem.path for problem in shape if problem.severity == "warning"}
         problems += _news(template_rules.check_meaning(role.template, place), told)
     spoken = {path for path, mark in marks.items() if mark.line == NO_LINE}
     problems += advice.advise(draft, companions, spoken)
     placed = _with_lines(problems, marks)
     placed.sort(key=lambda problem: problem.line or 0)
-    errors = [problem for problem in placed if problem.severity == "error"]
+    errors = _errors(placed)
     if errors:
-        raise InvalidJob(capped(errors))
+        # Where the command is missing, a `comand` that has no effect is why.
+        unknown -= {problem.path for problem in errors}
+        beside = [problem for problem in placed if problem.path in unknown]
+        raise InvalidJob([*capped(errors), *beside][: MAX_PROBLEMS + 1])
     warnings = capped([problem for problem in placed if problem.severity == "warning"])
     return Loaded(_job(draft, document), tuple(warnings), companions, document, marks=marks)
 
@@ -220,7 +225,7 @@ def _rest(
         try:
             return _judge(left, companions, False, marks, [])
         except InvalidJob as still:
-            wrong = still.problems
+            wrong = _errors(still.problems)
     return None
 
 
@@ -232,6 +237,10 @@ def _job(draft: schema.JobDraft, document: dict[str, Any]) -> Job:
 def _news(found: Iterable[Problem], told: set[str]) -> list[Problem]:
     """What was found, less what only follows from something that is told already."""
     return [problem for problem in found if told.isdisjoint(lineage(problem.path))]
+
+
+def _errors(problems: Iterable[Problem]) -> list[Problem]:
+    return [problem for problem in problems if problem.severity == "error"]
 
 
 def _with_lines(problems: Iterable[Problem], marks: dict[str, Mark]) -> list[Problem]:

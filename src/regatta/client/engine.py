@@ -202,7 +202,9 @@ class ServerEngine:
 
 
 def _body(submission: Submission, shell: Shell | None) -> dict[str, Any]:
-    return {**msgspec.to_builtins(submission), "shell": None if shell is None else _said(shell)}
+    body: dict[str, Any] = msgspec.to_builtins(submission)
+    del body["fsUriIsServers"]  # which is for a server to say
+    return {**body, "shell": None if shell is None else _said(shell)}
 
 
 def _said(shell: Shell) -> dict[str, Any]:

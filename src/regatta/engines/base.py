@@ -55,6 +55,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: For one of OpenPAI's configs: who hands it in, and what $PAI_DEFAULT_FS_URI stands for.
     user: str = ""
     default_fs_uri: str = ""
+    #: Only the settings of the server that takes it say what that stands for; no client sends this.
+    fs_uri_is_servers: bool = False
 
 
 class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

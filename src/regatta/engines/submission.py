@@ -28,5 +28,9 @@ def read_submission(
         commands=submission.commands,
         volumes=shell.volumes if shell is not None else {},
         as_far_as_it_goes=as_far_as_it_goes,
-        setting=Setting(user=submission.user, default_fs_uri=submission.default_fs_uri),
+        setting=Setting(
+            user=submission.user,
+            default_fs_uri=submission.default_fs_uri,
+            fs_uri_is_servers=submission.fs_uri_is_servers,
+        ),
     )

@@ -90,6 +90,16 @@ def test_a_root_that_is_no_whole_path_is_told_as_what_is_wrong() -> None:
         converted(v1(codeDir="$PAI_DEFAULT_FS_URI/code"), Setting(default_fs_uri="share"))
 
 
+@pytest.mark.parametrize("written", ["$PAI_DEFAULT_FS_URI/code", "/code"])
+@pytest.mark.parametrize("servers", [False, True])
+def test_without_a_root_whoever_can_name_one_is_told_how(written: str, servers: bool) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        converted(v1(codeDir=written), Setting(user="ada", fs_uri_is_servers=servers))
+    (problem,) = caught.value.problems
+    assert ("regatta run FILE" in problem.message) == (not servers)
+    assert ("team.defaultFsUri" in problem.message) == servers
+
+
 def test_data_is_only_told_of_and_may_be_anywhere() -> None:
     config = v1(dataDir="/mnt/data")
     assert variables(config)["PAI_DATA_DIR"] == "/mnt/data"

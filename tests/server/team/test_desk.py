@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -100,6 +101,22 @@ def test_a_refused_submit_leaves_no_record_and_no_folder(team: TeamServer) -> No
     found = team.database.read_here(list_jobs).jobs
     assert not [row for row in found if row.username == "hasty"]
     assert list(team.work.glob("*/jobs/*")) == before
+
+
+def test_a_share_that_nobody_named_is_one_for_the_servers_settings(team: TeamServer) -> None:
+    """What a client's variable says of it is not taken here."""
+    role = {"name": "main", "taskNumber": 1, "command": "true"}
+    config = {
+        "jobName": "code",
+        "image": "x",
+        "codeDir": "$PAI_DEFAULT_FS_URI/code",
+        "taskRoles": [role],
+    }
+    sent = _send(team, "ann", json.dumps(config), defaultFsUri="/srv/share")
+    assert sent.status == 422, sent.body
+    (problem,) = sent.json["problems"]
+    assert "team.defaultFsUri" in problem["message"]
+    assert "PAI_DEFAULT_FS_URI=" not in problem["message"]
 
 
 def test_a_dry_run_leaves_nothing_behind(team: TeamServer) -> None:

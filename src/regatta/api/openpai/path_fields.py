@@ -26,7 +26,11 @@ _SET_ROOT = (
     f"name a folder that every replica can reach: {ROOT}=/srv/share regatta run FILE, or in the "
     "settings of the server that takes it"
 )
-_NO_ROOT = f"no {ROOT} says which folders jobs may use ({ROOT}=/srv/share regatta run FILE)"
+_ASK_FOR_ROOT = (
+    "this server takes it from its own settings alone: ask whoever runs it to name a folder that "
+    "every replica can reach, as team.defaultFsUri"
+)
+_NO_ROOT = f"no {ROOT} says which folders jobs may use"
 
 
 class Folders(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +54,8 @@ def folders(*, job: str, data: str, output: str, code: str, setting: Setting) ->
         said[field] = _substituted(written, job, setting)
         if _names_root(written) and not setting.default_fs_uri:
             said[field] = ""
-            problems.append(
-                Problem(field, f"found ${ROOT}, which stands for nothing here; {_SET_ROOT}")
-            )
+            how = _ASK_FOR_ROOT if setting.fs_uri_is_servers else _SET_ROOT
+            problems.append(Problem(field, f"found ${ROOT}, which stands for nothing here; {how}"))
     reached: dict[str, str] = {}
     for field in ("outputDir", "codeDir"):
         problems += _about(field, said[field], setting)
@@ -111,7 +114,7 @@ def _about(field: str, said: str, setting: Setting) -> Iterator[Problem]:
             f"found {shown(said)}; write an absolute path or a URI, such as ${ROOT}/{field}",
         )
     elif not _inside(path, _path(setting.default_fs_uri)):
-        where = f"it is not below {setting.default_fs_uri}" if setting.default_fs_uri else _NO_ROOT
+        where = _where_it_is_not(setting)
         if field == "codeDir":
             yield Problem(field, f"found {shown(said)}, and {where}; write a path below ${ROOT}")
         else:
@@ -121,6 +124,14 @@ def _about(field: str, said: str, setting: Setting) -> Iterator[Problem]:
                 "in their variables",
                 "warning",
             )
+
+
+def _where_it_is_not(setting: Setting) -> str:
+    if setting.default_fs_uri:
+        return f"it is not below {setting.default_fs_uri}"
+    if setting.fs_uri_is_servers:
+        return f"{_NO_ROOT} (team.defaultFsUri of the server's settings; ask whoever runs it)"
+    return f"{_NO_ROOT} ({ROOT}=/srv/share regatta run FILE)"
 
 
 def _path(said: str) -> str | None:

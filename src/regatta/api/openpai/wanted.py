@@ -20,6 +20,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     #: What `$PAI_DEFAULT_FS_URI` stands for: a path, or a `file://` URI. Empty: not configured.
     default_fs_uri: str = ""
+    #: It is for whoever runs the server to say, and not for whoever submits.
+    fs_uri_is_servers: bool = False
 
     @property
     def owner(self) -> str:

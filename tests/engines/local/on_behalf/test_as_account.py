@@ -141,13 +141,62 @@ def test_an_interpreter_is_asked_once_an_account(
     assert set(asking._known) == {ANN}
 
 
-def test_a_script_that_the_account_cannot_reach_is_not_there(engine: Blocking, place: Path) -> None:
-    closed = place / "closed"
-    closed.mkdir(mode=0o700)
-    (closed / "train.py").write_text("import paddle\n")
+@pytest.fixture
+def closed(place: Path) -> Path:
+    """A folder with code that is for root alone."""
+    folder = place / "closed"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "train.py").write_text("import paddle\n")
+    folder.chmod(0o700)
+    return folder
+
+
+def is_closed(path: Path) -> str:
+    return f"{path} cannot be read by u{ANN}, as whom the job runs; have its owner open it, with"
+
+
+def test_a_script_that_the_account_cannot_reach_is_told_with_what_is_closed(
+    engine: Blocking, place: Path, closed: Path
+) -> None:
     script = str(closed / "train.py")
     _, message = only_problem(refusal(engine, a_training(["python3", script]), place))
-    assert message.startswith(f"the script {script!r} is not on this machine")
+    assert message.startswith(f"the script {script!r}: {is_closed(closed)}")
+    closed.chmod(0o711)
+    (closed / "train.py").chmod(0o600)
+    _, message = only_problem(refusal(engine, a_training(["python3", script]), place))
+    assert message.startswith(f"the script {script!r}: {is_closed(closed / 'train.py')}")
+
+
+@pytest.mark.parametrize("inner", ["", "inner", "../link"])
+def test_a_working_folder_that_the_account_cannot_enter_is_told_with_what_is_closed(
+    engine: Blocking, place: Path, closed: Path, inner: str
+) -> None:
+    (place / "link").symlink_to(closed / "inner")
+    job = a_training(["sh", "train.py"])
+    folder = os.path.normpath(closed / inner)
+    job["spec"]["worker"]["template"]["spec"]["containers"][0]["workingDir"] = folder
+    path, message = only_problem(refusal(engine, job, place))
+    assert path == "spec.worker.template.spec.containers[0].workingDir"
+    assert message.startswith(is_closed(closed))
+    assert f"`chown {ANN} {closed}`" in message
+    assert str(work_of(place, ANN)) in message
+
+
+def test_a_script_hears_of_the_python_that_its_account_does_not_find(
+    engine: Blocking, place: Path
+) -> None:
+    """One that is for root alone is none."""
+    programs = an_interpreter(place).parent
+    for name in ("sh", "python3"):
+        (programs / name).symlink_to(f"/usr/bin/{name}")
+    (programs / "python").chmod(0o700)
+    environment = {"PATH": str(programs)}
+    job = a_training(["sh", "-c", "true; python --version"])
+    (warning,) = dry_run(engine, job, place, environment=environment).warnings
+    assert warning.path == "spec.worker.template.spec.containers[0].command"
+    assert f"will not find it; write python3, which is {programs}/python3" in warning.message
+    (programs / "python").chmod(0o755)
+    assert dry_run(engine, job, place, environment=environment).warnings == ()
 
 
 def test_a_program_that_only_root_may_run_is_not_executable(engine: Blocking, place: Path) -> None:

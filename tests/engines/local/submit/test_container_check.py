@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from regatta.api.problems import Problem
 from regatta.engines.local.replicas.runspec import Contained, Process, RunSpec
@@ -101,3 +102,11 @@ def test_a_dry_run_pulls_nothing(tmp_path: Path) -> None:
     run = in_container(tmp_path, EMPTY)
     assert "docker pulls it when the job is submitted" in warning(run, may_pull=False)
     assert "\npull" not in (tmp_path / "asked").read_text()
+
+
+@pytest.mark.parametrize("image", ["", "--privileged"])
+def test_what_is_refused_for_its_image_is_not_asked_about(tmp_path: Path, image: str) -> None:
+    run = in_container(tmp_path, EMPTY)
+    container = replace(run.containers[0].container, image=image)
+    run = replace(run, containers=(replace(run.containers[0], container=container),))
+    assert check(run, may_pull=False) == ([], [])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 
 class Looking:
@@ -27,6 +28,15 @@ class Looking:
         """A folder has to be entered as well."""
         way = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK
         return os.access(path, way)
+
+    def closed_at(self, path: str) -> str:
+        """The first folder on the way to it, itself included, that cannot be entered; empty: it can
+        be reached, or is not there."""
+        way = Path(os.path.realpath(path))
+        for folder in (*reversed(way.parents), way):
+            if os.path.isdir(folder) and not os.access(folder, os.X_OK):
+                return str(folder)
+        return ""
 
     def find(self, program: str, path: str) -> str | None:
         return shutil.which(program, path=path)
@@ -48,6 +58,9 @@ class NotLooking(Looking):
 
     def may_read(self, path: str) -> bool:
         return True
+
+    def closed_at(self, path: str) -> str:
+        return ""
 
     def find(self, program: str, path: str) -> str | None:
         return None

@@ -4,8 +4,9 @@ at this machine, or a member of a team, whose server refuses options about their
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 
@@ -37,6 +38,20 @@ class Advice:
     no_runtime: str
     without_runtime: str
     no_image: str
+    #: As whom the job runs, if not as whom the engine does.
+    run_as: Any = None
+
+    def closed(self, path: str) -> str:
+        """Of a folder or file that the job cannot use."""
+        shown, who = shlex.quote(path), self.run_as
+        if who is None:
+            cannot = f"{path} cannot be read by the user as whom the job runs"
+            return f"{cannot}; open it, with `chmod o+rX {shown}`"
+        return (
+            f"{path} cannot be read by {who.name}, as whom the job runs; have its owner open it, "
+            f"with `chmod o+rX {shown}` or `chown {who.uid} {shown}`, or use a folder of "
+            f"{who.name}'s own, such as {who.home}"
+        )
 
     def volume(self, name: str) -> str:
         if self.on_behalf:
@@ -106,4 +121,4 @@ _MEMBER = Advice(
 def advice_for(submitted: Submitted) -> Advice:
     """Only a server says as whom a job runs, with which folders, and what an image stands for."""
     on_behalf = (submitted.run_as, submitted.folders, submitted.images) != (None, None, None)
-    return _MEMBER if on_behalf else AT_HOME
+    return replace(_MEMBER, run_as=submitted.run_as) if on_behalf else AT_HOME

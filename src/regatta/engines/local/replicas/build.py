@@ -380,7 +380,12 @@ class _Builder:
             directory == mount.target or directory.startswith(mount.target + "/")
             for mount in mounts
         )
-        if seen or self._looking.is_folder(directory):
+        if seen:
+            return directory
+        if closed := self._looking.closed_at(directory):
+            self._refuse(f"{path}.workingDir", self._advice.closed(closed))
+            return directory
+        if self._looking.is_folder(directory):
             return directory
         if not os.path.isabs(wanted) and not self._looking.is_folder(base):
             self._refuse(

@@ -29,8 +29,10 @@ def check_containers(
         (role, process, process.container)
         for role, run in runs.items()
         for process in (*run.init, *run.containers)
-        # One that would be an option of the runtime's is refused already.
-        if process.container is not None and not process.container.image.startswith("-")
+        # None at all, or one that would be an option of the runtime's, is refused already.
+        if process.container is not None
+        and process.container.image
+        and not process.container.image.startswith("-")
     ]
     if not contained:
         return [], []

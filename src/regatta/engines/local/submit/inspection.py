@@ -4,22 +4,19 @@ before it is queued. For another account that is done as that account (`on_behal
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from regatta.api.job import Job
 from regatta.api.problems import Problem
 from regatta.api.source.companions import Companions
-from regatta.engines.local.on_behalf.interpreters import interpreter_for
 from regatta.engines.local.on_behalf.members_advice import advice_for
-from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import RunSpec
 from regatta.engines.local.store.records import Context
 from regatta.engines.local.store.secrets_file import Secrets
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
 from regatta.engines.local.submit.preflight import check_python, needs_python, preflight
-from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs, replace_path
+from regatta.engines.local.submit.rehearsal import Rehearsal, build_runs
+from regatta.engines.local.submit.which_python import about_pythons
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +53,11 @@ def inspect(question: Question, probe: Probe = probe_paddle) -> Findings:
         question.secrets,
         all_pods=question.all_pods,
     )
-    unknown = _unknown_images(question)
+    pythons = about_pythons(
+        question.job, question.rehearsal, runs, context, checked=question.preflight
+    )
     if not question.preflight:
-        return Findings(runs=runs, missing=tuple(missing), warnings=tuple(unknown))
+        return Findings(runs=runs, missing=tuple(missing), warnings=tuple(pythons))
     roles = {pod.name: pod.role for pod in question.rehearsal.pods}
     by_role = {roles[name]: run for name, run in runs.items()}
     doubts = check_python(context)
@@ -72,32 +71,5 @@ def inspect(question: Question, probe: Probe = probe_paddle) -> Findings:
         runs=runs,
         missing=tuple(missing),
         doubts=tuple(doubts + worse),
-        warnings=(*softer, *unknown),
+        warnings=(*softer, *pythons),
     )
-
-
-def _unknown_images(question: Question) -> list[Problem]:
-    """Those for which a server's settings name no interpreter."""
-    context = question.context
-    if context.images is None or context.runtime in RUNTIMES:
-        return []
-    found: dict[Problem, None] = {}
-    for pod in question.rehearsal.pods:
-        spec: dict[str, Any] = pod.manifest.get("spec") or {}
-        for kind in ("initContainers", "containers"):
-            for number, container in enumerate(spec.get(kind) or ()):
-                image = container.get("image") or ""
-                if not image or interpreter_for(context.images, image) is not None:
-                    continue
-                words = [*(container.get("command") or ()), *(container.get("args") or ())]
-                if not any("python" in str(word) for word in words):
-                    continue
-                said = (
-                    f"is {image}, which is not run as an image here, and the server's settings "
-                    "(images:) name no interpreter for it: `python` is the first python or "
-                    "python3 on the job's PATH"
-                )
-                where = f"{question.job.spec.path_of(pod.role)}.template"
-                warning = Problem(f"spec.{kind}[{number}].image", said, "warning")
-                found[replace_path(warning, where)] = None
-    return list(found)

@@ -20,6 +20,7 @@ import msgspec
 
 from regatta.api.job import Job, Mode
 from regatta.api.problems import Problem
+from regatta.engines.local.on_behalf.looking import Looking
 from regatta.engines.local.on_behalf.members_advice import AT_HOME, Advice
 from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.runspec import Process, RunSpec
@@ -30,12 +31,14 @@ from regatta.engines.local.submit.hidden import what_is_hidden
 from regatta.engines.local.submit.paddle_probe import Paddle, Probe, Probing, probe_paddle
 
 _PYTHON = re.compile(r"python[0-9.]*$")
-_SHELLS = ("sh", "bash", "dash", "zsh")
+SHELLS = ("sh", "bash", "dash", "zsh")
 #: By what a script's name ends with.
 _READERS = {".py": "python", ".sh": "sh"}
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?\n#~]")
 #: More of a script is not read; an import that comes later is rare.
 _SCRIPT_BYTES = 1 << 20
+
+_LOOKING = Looking()
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +118,7 @@ def read_command(argv: tuple[str, ...]) -> Command:
     name = Path(program).name
     if _PYTHON.match(name):
         return _python_command(program, rest)
-    if name in _SHELLS:
+    if name in SHELLS:
         return _shell_command(program, rest)
     return Command(program=program)
 
@@ -166,17 +169,21 @@ def _check_files(role: str, process: Process, command: Command, advice: Advice) 
         place = Path(process.cwd)
         if (
             not os.path.isabs(lies)
-            and not os.path.isdir(place)
             and not _under_a_mount(place, process)
+            and (not os.path.isdir(place) or _LOOKING.closed_at(process.cwd))
         ):
-            return []  # that the folder is not there is told already
+            return []  # that the folder is not there, or is closed, is told already
     if beside := _named_without_interpreter(command, process):
         return [Problem(role, beside)]
     if not _find_program(command.program, process):
         why = _why_not(command, process, advice)
         return [Problem(role, f"the command {command.program!r} {why}")]
     script = Path(process.cwd, command.script)
-    if not command.script or _under_a_mount(script, process) or os.path.exists(script):
+    if not command.script or _under_a_mount(script, process):
+        return []
+    if closed := _what_is_closed(script):
+        return [Problem(role, f"the script {command.script!r}: {advice.closed(closed)}")]
+    if os.path.exists(script):
         return []
     if os.path.isabs(command.script):
         return [
@@ -194,6 +201,13 @@ def _check_files(role: str, process: Process, command: Command, advice: Advice) 
             f"the script {command.script!r} is not in {process.cwd}.{there} {advice.script}",
         )
     ]
+
+
+def _what_is_closed(file: Path) -> str:
+    """The file, or the first folder on the way to it, that is there and cannot be read."""
+    if folder := _LOOKING.closed_at(str(file.parent)):
+        return folder
+    return str(file) if os.path.exists(file) and not _LOOKING.may_read(str(file)) else ""
 
 
 def _named_without_interpreter(command: Command, process: Process) -> str:
@@ -241,6 +255,9 @@ def _why_not(command: Command, process: Process, advice: Advice) -> str:
                 f"is not on the job's PATH ({path}), but in {process.cwd}: write "
                 f"{'./' + command.program!r}"
             )
+        other = {"python": "python3", "python3": "python"}.get(command.program, "")
+        if other and (there := shutil.which(other, path=path)):
+            return f"is not on the job's PATH ({path}). Write {other}, which is {there}."
         return f"is not on the job's PATH ({path}). {advice.path}"
     program = Path(process.cwd, command.program)
     if os.path.isdir(program):

@@ -97,7 +97,7 @@ def prepare(
         ),
         probe,
     )
-    warnings += found.warnings
+    warnings += loaded.with_lines(found.warnings)
     refuse(
         job.name,
         wrong=loaded.wrong,

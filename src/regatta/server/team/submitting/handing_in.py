@@ -214,6 +214,7 @@ class HandingIn:
             namespace=namespace,
             user=user.name,
             default_fs_uri=self._settings.default_fs_uri,
+            fs_uri_is_servers=True,
             key=hashlib.sha256(key.encode()).hexdigest()[:32],
         )
 
