@@ -23,9 +23,10 @@ from regatta.engines.local.submit.preflight import SHELLS, read_command
 from regatta.engines.local.submit.rehearsal import Rehearsal, replace_path
 
 _OTHER = {"python": "python3", "python3": "python"}
-#: Where a shell expects a command.
+#: Where a shell expects a command. Never over the end of a line, or a script of empty ones takes
+#: minutes.
 _STARTED = re.compile(
-    r"(?:^|[;&|(`{!]|\b(?:do|then|else|if|while|exec|time|nohup)\s)\s*(?:\w+=\S*\s+)*"
+    r"(?:^|[;&|(`{!]|\b(?:do|then|else|if|while|exec|time|nohup)[ \t])[ \t]*(?:\w+=\S*[ \t]+)*"
     r"(python3?)(?=[\s;&|)`]|$)",
     re.MULTILINE,
 )
@@ -33,7 +34,7 @@ _STARTED = re.compile(
 _BRINGS_ONE = re.compile(
     r"\bPATH=|activate|\b(?:conda|mamba|pyenv|alias|apt|apt-get|yum|dnf|apk)\s|\bmodule\s+(?:load|add)"
     r"|\bpython3?\s*\(\)"
-    r"|(?:^|[;&|])\s*(?:\.|source)\s",
+    r"|(?:^|[;&|])[ \t]*(?:\.|source)\s",
     re.MULTILINE,
 )
 
@@ -81,7 +82,7 @@ def _of(
         "no interpreter for it: "
     )
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
-    if words[0] in _OTHER:
+    if words and words[0] in _OTHER:
         if unnamed:
             said = "`python` is the first python or python3 on the job's PATH"
             yield Problem("image", about_image + said)
