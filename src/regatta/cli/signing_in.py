@@ -1,5 +1,5 @@
-"""At which server somebody signs in, and what is told of it: for `login`, `logout`, `whoami` and
-`tokens`."""
+"""At which server somebody signs in, and what is told of it: for `login`, `logout`, `whoami`,
+`password` and `tokens`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An account at a team's server: signing in and out, who one is, and one's tokens."""
+"""An account at a team's server: signing in and out, who one is, one's password and tokens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from regatta.client.channel import API, Channel, read
 from regatta.daemon.about import NewToken, OwnToken, Whoami
 
 LOGIN = "/api/v2/authn/basic/login"
+OWN_ACCOUNT = "/api/v2/users/me"
 
 
 class SignedIn(msgspec.Struct, frozen=True):
@@ -31,6 +32,12 @@ async def sign_out(channel: Channel) -> None:
 
 async def whoami(channel: Channel) -> Whoami:
     return read(channel, await channel.request("GET", f"{API}/whoami"), Whoami)
+
+
+async def change_password(channel: Channel, name: str, old: str, new: str) -> None:
+    """One's own. Ends the account's other sign-ins, and not the one that asks."""
+    data = {"username": name, "oldPassword": old, "newPassword": new}
+    await channel.request("PUT", OWN_ACCOUNT, body={"data": data, "patch": True})
 
 
 async def own_tokens(channel: Channel) -> tuple[OwnToken, ...]:
