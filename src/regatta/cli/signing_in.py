@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from regatta.cli.settings import Settings
     from regatta.client.blocking_channel import BlockingChannel
 
+#: How servers refuse what they do not have: nobody is known there, no such path or method.
+_OF_WRONG_PATHS = (401, 404, 405, 501)
+
 
 def server_named(url: str | None) -> str:
     """As it was given, or this machine's own where that is a team's."""
@@ -83,6 +86,7 @@ def ask_server(work: Coroutine[Any, Any, Any], channel: BlockingChannel) -> Any:
     try:
         return Inline().run(work)
     except RegattaError as refused:
+        _require_right_path(refused, channel)
         if refused.code == "NoSuchPath" or (
             isinstance(refused, Unauthorized) and "server.token" in str(refused)
         ):
@@ -92,6 +96,28 @@ def ask_server(work: Coroutine[Any, Any, Any], channel: BlockingChannel) -> Any:
                 "`regatta serve --team` serves several; REGATTA_TOKEN is for the one's token.",
             ) from refused
         raise
+
+
+def _require_right_path(refused: RegattaError, channel: BlockingChannel) -> None:
+    """Under a path that it does not have a server refuses whoever asks: that says nothing of
+    anybody's sign-in."""
+    if not channel.prefix or refused.status not in _OF_WRONG_PATHS:
+        return
+    from regatta.client.account import has_accounts
+    from regatta.client.connect import channel_to
+    from regatta.engines.blocking import Inline
+
+    def is_there(url: str) -> bool:
+        return bool(Inline().run(has_accounts(channel_to(url, token="none"))))
+
+    wrong = channel.url + channel.prefix
+    if is_there(wrong) or not is_there(channel.url):
+        return
+    raise Stop(
+        Exit.UNREACHABLE,
+        f"there is no Regatta server at {wrong}: it is at {channel.url}",
+        f"Leave {channel.prefix} out: `regatta login {channel.url}`, or --server {channel.url}.",
+    ) from refused
 
 
 def _is_here(host: str) -> bool:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import msgspec
 
+from regatta.api.errors import RegattaError
 from regatta.client.channel import API, Channel, read
 from regatta.daemon.about import NewToken, OwnToken, Whoami
 
 LOGIN = "/api/v2/authn/basic/login"
 OWN_ACCOUNT = "/api/v2/users/me"
+ABOUT_SIGN_IN = "/api/v2/authn/info"
 
 
 class SignedIn(msgspec.Struct, frozen=True):
     token: str
     user: str
     admin: bool
+
+
+class _AboutSignIn(msgspec.Struct):
+    authn_type: str
 
 
 class _Tokens(msgspec.Struct):
@@ -24,6 +30,15 @@ class _Tokens(msgspec.Struct):
 async def sign_in(channel: Channel, name: str, password: str, seconds: int) -> SignedIn:
     body = {"username": name, "password": password, "expiration": seconds}
     return read(channel, await channel.request("POST", LOGIN, body=body), SignedIn)
+
+
+async def has_accounts(channel: Channel) -> bool:
+    """Whether one can sign in there; whoever asks needs not be known."""
+    try:
+        read(channel, await channel.request("GET", ABOUT_SIGN_IN), _AboutSignIn)
+    except RegattaError:
+        return False
+    return True
 
 
 async def sign_out(channel: Channel) -> None:

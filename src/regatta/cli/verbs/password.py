@@ -42,7 +42,7 @@ def command(
             "Put one of them into a file that you alone can read.",
         )
     server = server_named(url or server_of_sign_in(settings))
-    settings.named_server = server
+    settings.named_server = server  # for messages
     require_private(server, insecure=insecure)
     channel = channel_to(server)
     me = ask_server(whoami(channel), channel)
@@ -66,6 +66,6 @@ def command(
             f"`regatta users password {me.name}` on the server's machine.",
         ) from refused
     print(f"{me.name} has another password at {server}")
-    print("  your other sign-ins there have ended; this one stays, and so do tokens of applications")
+    print("  your other sign-ins there have ended; this one stays, as do tokens of applications")
     print("  `regatta tokens list` lists what is left, and `regatta tokens revoke HANDLE` ends one")
     return Exit.OK
