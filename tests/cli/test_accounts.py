@@ -158,7 +158,7 @@ def test_what_commands_did_is_in_the_audit(own: Regatta) -> None:
         (("users", "uid", "boss", "me"), 2, "Write a number"),
         (("groups", "join", "none", "boss"), 4, "`regatta groups list`"),
         (("groups", "remove", "default"), 2, "always there"),
-        (("users", "list", "--server", "http://x"), 2, "Leave --server out"),
+        (("users", "list", "--server", "http://x"), 2, "leave --server out"),
         (("users", "list", "--database", "mysql://x"), 2, "postgresql://"),
     ],
 )

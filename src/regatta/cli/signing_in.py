@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from regatta.api.errors import RegattaError, Unauthorized
+from regatta.api.errors import NotAllowed, RegattaError, Unauthorized
 from regatta.cli.outcomes import Exit, Stop
 
 if TYPE_CHECKING:
@@ -95,7 +95,22 @@ def ask_server(work: Coroutine[Any, Any, Any], channel: BlockingChannel) -> Any:
                 f"{channel.url or 'this server'} has no accounts: it serves one person",
                 "`regatta serve --team` serves several; REGATTA_TOKEN is for the one's token.",
             ) from refused
+        if (ours := _in_our_words(refused)) is not None:
+            raise ours from refused
         raise
+
+
+def _in_our_words(refused: RegattaError) -> Stop | NotAllowed | None:
+    """Of OpenPAI's routes, whose codes say less of who is to do what."""
+    match refused.code:
+        case "NoUserError":
+            hint = "Check how the name is written; an admin of that server makes accounts."
+            return Stop(Exit.UNREACHABLE, str(refused), hint)
+        case "ForbiddenUserError":
+            return NotAllowed(str(refused))
+        case "UnknownError" if refused.status == 503:  # what it needs is away, or it is leaving
+            return Stop(Exit.UNREACHABLE, str(refused))
+    return None
 
 
 def _require_right_path(refused: RegattaError, channel: BlockingChannel) -> None:

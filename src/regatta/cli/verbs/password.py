@@ -31,7 +31,7 @@ def command(
 
     Your other sign-ins end. The one that asks stays, and so do tokens of applications.
     """
-    from regatta.api.errors import RegattaError
+    from regatta.api.errors import NotAllowed
     from regatta.client.account import change_password, whoami
     from regatta.client.connect import channel_to
 
@@ -56,9 +56,7 @@ def command(
     new = asked_password(me.name, new_file, twice=True, called="New password", option=NEW)
     try:
         ask_server(change_password(channel, me.name, old, new), channel)
-    except RegattaError as refused:
-        if refused.status != 403:
-            raise
+    except NotAllowed as refused:
         raise Stop(
             Exit.UNREACHABLE,
             f"that is not the present password of {me.name}, which stays as it is",
