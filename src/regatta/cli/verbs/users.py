@@ -228,7 +228,8 @@ def set_uid(settings: Settings, user: str, uid: str, database: str | None) -> Ex
         if number is not None:
             require_usable(settings, before, number)
         found = accounts.run_here(set_unix_uid, user, number, now=now_millis())
-    print(f"jobs of {found.name} run as {'a uid that the server chooses' if number is None else number}")
+    whom = "a uid that the server chooses" if number is None else number
+    print(f"jobs of {found.name} run as {whom}")
     for line in of_files_left(before, number):
         print(f"  {line}")
     return Exit.OK
