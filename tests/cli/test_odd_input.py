@@ -297,3 +297,29 @@ def test_the_unexpected_is_shown_whole_where_that_is_asked_for(
 
     with pytest.raises(ZeroDivisionError):
         main.run(["get"])
+
+
+@pytest.mark.parametrize("verb", ["get", "login"])
+def test_a_web_server_is_told_in_a_line_with_its_address_and_what_to_check(
+    regatta: Regatta, verb: str
+) -> None:
+    page = b"<!DOCTYPE HTML>\n<html>\n <body>\n <h1>Error response</h1>\n </body>\n</html>\n"
+    head = b"HTTP/1.0 501 Unsupported method\r\nContent-Type: text/html\r\n\r\n"
+    with a_server_that_says(head + page) as url:
+        words = {"login": (url, "--username", "ann", "--password-file", "-")}.get(verb, ())
+        said = regatta("--server", url, verb, *words, stdin="secret")
+
+    assert said.code == 5
+    [line] = said.err.splitlines()
+    assert f"what answers at {url} is not a Regatta server" in line
+    assert "HTTP 501" in line
+    assert "check the address" in line
+    assert "<" not in line
+
+
+def test_a_refusal_in_json_that_is_not_ours_is_no_empty_sentence(regatta: Regatta) -> None:
+    body = b'{"detail": "Not Found"}'
+    with a_server_that_says(b"HTTP/1.0 404 Not Found\r\n\r\n" + body) as url:
+        said = regatta("--server", url, "get")
+
+    assert_a_sentence(said, 5, f"what answers at {url} is not a Regatta server")

@@ -86,7 +86,7 @@ TROUBLE: dict[str, tuple[Answer, type[RegattaError], str]] = {
         "spec.x",
     ),
     "a wrong token": (reply(401, {"code": "Unauthorized", "message": "who?"}), Unauthorized, "who"),
-    "a refusal that is not ours": (reply(502, b"<html>"), NotRegatta, "HTTP 502 <html>"),
+    "a refusal that is not ours": (reply(502, b"<html>"), NotRegatta, "HTTP 502, as a proxy"),
     "an answer that is not ours": (reply(200, b"hello"), NotRegatta, "cannot be read"),
     "a redirect": (
         reply(302, b"", headers={"Location": "http://elsewhere"}),

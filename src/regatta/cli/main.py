@@ -45,6 +45,7 @@ VERBS = {
     "login": "Sign in at a team's server.",
     "logout": "End your sign-in at a team's server.",
     "whoami": "Show as whom a team's server knows you.",
+    "password": "Change your password at a team's server.",
     "tokens": "List, make and revoke your tokens.",
     "operator": "Look after the PaddleJobs of a Kubernetes cluster.",
     "version": "Print the versions of client and server.",

@@ -12,7 +12,7 @@ OTHER_VERBS = {
     "kill": "stop", "cancel": "stop", "abort": "stop", "terminate": "stop",
     "rm": "delete", "remove": "delete", "pause": "suspend", "continue": "resume", "nodes": "top",
     "signin": "login", "signout": "logout", "user": "users", "group": "groups", "token": "tokens",
-    "accounts": "users",
+    "accounts": "users", "passwd": "password",
 }  # fmt: skip
 
 #: The same job once more, in place of the one that has its name.

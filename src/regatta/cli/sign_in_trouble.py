@@ -13,6 +13,8 @@ def not_let_in(refusal: str, server: str | None) -> tuple[str, str]:
     if "server.token" in refusal:  # one person's: it has no accounts
         return refusal, "Set REGATTA_TOKEN to the server's token." if server else ""
     url = server or _team_here()
+    if not url:  # it is gone, after it refused
+        return refusal, "`regatta login` with the server's address signs in."
     if os.environ.get("REGATTA_TOKEN", "").strip():
         return (
             f"the token in REGATTA_TOKEN is not good at {url}: it was revoked, has expired, or is "
@@ -47,4 +49,4 @@ def _team_here() -> str:
     from regatta.daemon.find import local_files
 
     address = local_files().read()
-    return address.url if address else "URL"
+    return address.url if address else ""

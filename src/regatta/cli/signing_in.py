@@ -1,5 +1,5 @@
-"""At which server somebody signs in, and what is told of it: for `login`, `logout`, `whoami` and
-`tokens`."""
+"""At which server somebody signs in, and what is told of it: for `login`, `logout`, `whoami`,
+`password` and `tokens`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from regatta.api.errors import RegattaError, Unauthorized
+from regatta.api.errors import NotAllowed, RegattaError, Unauthorized
 from regatta.cli.outcomes import Exit, Stop
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from regatta.cli.settings import Settings
     from regatta.client.blocking_channel import BlockingChannel
+
+#: How servers refuse what they do not have: nobody is known there, no such path or method.
+_OF_WRONG_PATHS = (401, 404, 405, 501)
 
 
 def server_named(url: str | None) -> str:
@@ -83,6 +86,7 @@ def ask_server(work: Coroutine[Any, Any, Any], channel: BlockingChannel) -> Any:
     try:
         return Inline().run(work)
     except RegattaError as refused:
+        _require_right_path(refused, channel)
         if refused.code == "NoSuchPath" or (
             isinstance(refused, Unauthorized) and "server.token" in str(refused)
         ):
@@ -91,7 +95,44 @@ def ask_server(work: Coroutine[Any, Any, Any], channel: BlockingChannel) -> Any:
                 f"{channel.url or 'this server'} has no accounts: it serves one person",
                 "`regatta serve --team` serves several; REGATTA_TOKEN is for the one's token.",
             ) from refused
+        if (ours := _in_our_words(refused)) is not None:
+            raise ours from refused
         raise
+
+
+def _in_our_words(refused: RegattaError) -> Stop | NotAllowed | None:
+    """Of OpenPAI's routes, whose codes say less of who is to do what."""
+    match refused.code:
+        case "NoUserError":
+            hint = "Check how the name is written; an admin of that server makes accounts."
+            return Stop(Exit.UNREACHABLE, str(refused), hint)
+        case "ForbiddenUserError":
+            return NotAllowed(str(refused))
+        case "UnknownError" if refused.status == 503:  # what it needs is away, or it is leaving
+            return Stop(Exit.UNREACHABLE, str(refused))
+    return None
+
+
+def _require_right_path(refused: RegattaError, channel: BlockingChannel) -> None:
+    """Under a path that it does not have a server refuses whoever asks: that says nothing of
+    anybody's sign-in."""
+    if not channel.prefix or refused.status not in _OF_WRONG_PATHS:
+        return
+    from regatta.client.account import has_accounts
+    from regatta.client.connect import channel_to
+    from regatta.engines.blocking import Inline
+
+    def is_there(url: str) -> bool:
+        return bool(Inline().run(has_accounts(channel_to(url, token="none"))))
+
+    wrong = channel.url + channel.prefix
+    if is_there(wrong) or not is_there(channel.url):
+        return
+    raise Stop(
+        Exit.UNREACHABLE,
+        f"there is no Regatta server at {wrong}: it is at {channel.url}",
+        f"Leave {channel.prefix} out: `regatta login {channel.url}`, or --server {channel.url}.",
+    ) from refused
 
 
 def _is_here(host: str) -> bool:

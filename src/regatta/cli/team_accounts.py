@@ -32,18 +32,18 @@ def team_accounts(
 ) -> Iterator[Database]:
     """`create`: the database is made where there is none."""
     if settings.named_server:
-        raise Stop(
-            Exit.INVALID,
-            "accounts are kept in the team's database, and no server is asked for them",
-            "Leave --server out, and run this where the database is, or name it with --database.",
-        )
+        raise _elsewhere(settings.named_server, "leave --server out")
     require_team_parts()
     from regatta.server.records.database_url import read_url
     from regatta.server.records.team_database import Database
 
+    named = url is not None
     url = _url(url, settings)
     address = read_url(url)
-    if not create and address.is_sqlite and not address.path.exists():
+    missing = address.is_sqlite and not address.path.exists()
+    if missing and not named:
+        _require_here(settings, create)
+    if missing and not create:
         raise Stop(
             Exit.CONFLICT,
             f"there are no accounts yet: {address.path} does not exist",
@@ -60,6 +60,30 @@ def team_accounts(
         yield database
     finally:
         database.close()
+
+
+def _require_here(settings: Settings, create: bool) -> None:
+    """Of somebody whose commands go elsewhere the accounts are there, too: a database that is made
+    here would be nobody's."""
+    from regatta.client.credentials import signed_in_at
+
+    if settings.server:
+        raise _elsewhere(settings.server, "unset REGATTA_SERVER")
+    # Signing in sends no command elsewhere, so an account can be made here all the same.
+    if not create and (signed_in := list(signed_in_at())):
+        raise _elsewhere(
+            ", ".join(signed_in), "name it with --database URL", "you are signed in at"
+        )
+
+
+def _elsewhere(server: str, if_here: str, why: str = "the commands of this shell go to") -> Stop:
+    return Stop(
+        Exit.INVALID,
+        "accounts and groups are looked after on the machine of the team's server, in its "
+        f"database; {why} {server}",
+        "For your own account there are `regatta whoami`, `regatta password` and `regatta tokens`; "
+        f"the rest is its admins'. If the database is on this machine: {if_here}.",
+    )
 
 
 def other_database_serves(settings: Settings, database: Database) -> str:

@@ -140,6 +140,6 @@ class AsyncChannel:
             said = b""  # the status alone says enough
             with suppress(HttpError):
                 said = await connection.body(head)
-            raise refused(head.status, said)
+            raise refused(place.url, head.status, said)
         check_redirect(place, head.status, head.headers.get("location"))
         return head

@@ -41,6 +41,8 @@ class BlockingChannel:
     def __init__(self, where: Whereabouts) -> None:
         self._where = where
         self.url = ""
+        #: What the address carries besides: where it is wrong, another server is asked.
+        self.prefix = ""
 
     async def request(
         self,
@@ -92,7 +94,7 @@ class BlockingChannel:
         place, connection = await reached(
             self._where, lambda: self._find(again), lambda place: _dialled(place, timeout)
         )
-        self.url = place.url
+        self.url, self.prefix = place.url, place.prefix
         try:
             yield place, connection
         finally:
@@ -120,7 +122,7 @@ class BlockingChannel:
             said = b""  # the status alone says enough
             with suppress(OSError, http.client.HTTPException):
                 said = response.read()
-            raise refused(response.status, said)
+            raise refused(place.url, response.status, said)
         check_redirect(place, response.status, response.headers.get("Location"))
         return response
 

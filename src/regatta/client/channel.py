@@ -23,6 +23,8 @@ API = "/regatta/v1"
 REQUEST_SECONDS = 120.0
 #: The server sends a heartbeat every 3 seconds; silence much longer means it is gone.
 SILENCE_SECONDS = 15.0
+#: What one in front of a server says of it.
+_OF_PROXIES = (502, 503, 504)
 
 Query = Mapping[str, str | int | bool | None]
 
@@ -135,29 +137,35 @@ def read(channel: Channel, answer: bytes | str | msgspec.Raw, kind: type[T]) -> 
         raise not_regatta(channel.url, f"its answer cannot be read ({odd})") from odd
 
 
-def refused(status: int, body: bytes | str) -> RegattaError:
+def refused(url: str, status: int, body: bytes | str) -> RegattaError:
+    """What a refusal of whatever answers at `url` means."""
     try:
         refusal = msgspec.json.decode(body, type=_Refusal)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raw = body.encode() if isinstance(body, str) else body
-        text = raw[:200].decode("utf-8", "replace").strip()
-        refusal = _Refusal(
-            NotRegatta.code, f"an answer that is not Regatta's: HTTP {status} {text}"
-        )
+        refusal = _Refusal()
+    if not refusal.message and not refusal.problems:
+        # A page of somebody else's is many lines of markup: the status says as much.
+        refusal = _Refusal(NotRegatta.code, str(not_regatta(url, _http(status))))
     return error_of(refusal.code, status, refusal.message, refusal.problems)
 
 
-def told(data: str) -> RegattaError:
+def _http(status: int) -> str:
+    if status in _OF_PROXIES:
+        return f"it answers HTTP {status}, as a proxy does whose server is away"
+    return f"it answers HTTP {status}"
+
+
+def told(url: str, data: str) -> RegattaError:
     """The error that ends a stream, whose answer had begun well."""
-    error = refused(500, data)
+    error = refused(url, 500, data)
     error.status = type(error).status
     return error
 
 
 def not_regatta(url: str, why: str) -> RegattaError:
     return NotRegatta(
-        f"what answers at {url} is not a Regatta server of this version: {why}; check --server "
-        "and REGATTA_SERVER"
+        f"what answers at {url} is not a Regatta server of this version: {why}; check the address "
+        "(--server, REGATTA_SERVER), and that `regatta serve` runs there"
     )
 
 

@@ -54,7 +54,7 @@ async def resuming(
                     if event.event == "end":
                         return
                     if event.event == "error":
-                        failure = told(event.data)
+                        failure = told(channel.url, event.data)
                         break
                     yield event
         except ServerStopped:

@@ -50,6 +50,7 @@ def command(
     from regatta.client.credentials import Credential, store_credential
 
     server = server_named(url or settings.server)
+    settings.named_server = server  # for messages
     require_private(server, insecure=insecure)
     if not 60 <= seconds <= WEEK:
         raise Stop(Exit.INVALID, f"--for is {age(seconds)}", "Write a time from 1m to 7d.")

@@ -21,6 +21,7 @@ def command(settings: Settings, url: str | None) -> Exit:
     from regatta.client.credentials import forget_credential, stored_credential
 
     server = server_named(url or server_of_sign_in(settings))
+    settings.named_server = server  # for messages
     stored = stored_credential(server)
     if stored is None:
         raise Stop(Exit.CONFLICT, *not_signed_in(server))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regatta.cli.outcomes import Exit, Stop
+from regatta.cli.outcomes import Exit
 from regatta.cli.password_prompts import asked_password, password_file_option
 from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
@@ -17,6 +17,7 @@ from regatta.cli.team_accounts import (
     require_team_parts,
     team_accounts,
 )
+from regatta.cli.team_uids import of_files_left, read_uid, require_usable
 
 if TYPE_CHECKING:
     from regatta.server.accounts.users import User
@@ -217,11 +218,20 @@ def set_uid(settings: Settings, user: str, uid: str, database: str | None) -> Ex
 
     UID is a number, or none: then the server takes one when it next needs it.
     """
-    if uid != "none" and not uid.isdecimal():
-        raise Stop(Exit.INVALID, f"UID is {uid!r}", "Write a number, such as 20001, or none.")
-    number = None if uid == "none" else int(uid)
-    found = _change(settings, database, "set_unix_uid", user, number)
-    print(f"jobs of {found.name} run as {'a uid of the range' if number is None else number}")
+    number = None if uid == "none" else read_uid(uid)
+    with team_accounts(settings, database) as accounts:
+        from regatta.server.accounts.administration import set_unix_uid
+        from regatta.server.accounts.users import get_user
+        from regatta.server.records.moments import now_millis
+
+        before = accounts.read_here(get_user, user)
+        if number is not None:
+            require_usable(settings, before, number)
+        found = accounts.run_here(set_unix_uid, user, number, now=now_millis())
+    whom = "a uid that the server chooses" if number is None else number
+    print(f"jobs of {found.name} run as {whom}")
+    for line in of_files_left(before, number):
+        print(f"  {line}")
     return Exit.OK
 
 

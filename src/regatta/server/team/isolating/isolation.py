@@ -30,6 +30,7 @@ from regatta.server.team.isolating.unix_uids import (
     find_account,
     same_named,
     take_next,
+    why_no_jobs,
 )
 from regatta.server.team.isolating.work_folders import HOME, RUNS, WorkFolders, can_be_passed
 
@@ -67,6 +68,17 @@ def default_work(kind: Kind, state: Path) -> Path:
     if kind == "users" and not can_be_passed(beside):
         return WORK_OF_ROOT
     return beside
+
+
+def why_not_uid(user: User, uid: int, work: Path) -> str:
+    """Why a submit of this user's would be refused with this uid; empty: it would not be, as far as
+    can be seen by whoever asks. `work`: where jobs work."""
+    if why := why_no_jobs(uid):
+        return why
+    try:
+        return WorkFolders(work, others_pass=True).why_anothers(str(uid), _owner(user))
+    except PermissionError:  # not the server's own user: a submit will tell
+        return ""
 
 
 class Isolation:

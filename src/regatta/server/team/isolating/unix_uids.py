@@ -85,20 +85,14 @@ def _ranges(file: Path) -> list[tuple[str, int, int]]:
 
 def find_account(name: str, uid: int) -> UnixAccount:
     """As whom jobs of this uid run. Raises NotPossible where nobody's may."""
-    if why := why_refused(uid):
+    if why := why_no_jobs(uid):
         raise NotPossible(
             f"jobs of {name} cannot run as uid {uid}: {why}. An admin gives the account another "
             "uid, or none, so that one of the server's range is taken."
         )
-    try:
-        known = pwd.getpwuid(uid)
-    except KeyError:
-        if _is_somebodys(uid):
-            what = f"group {uid}, of the same number, is others'"
-            raise NotPossible(f"jobs of {name} cannot run as uid {uid}: {what}") from None
+    known = _entry(uid)
+    if known is None:
         return UnixAccount(uid=uid, gid=uid, groups=(), name=name, home="")
-    if known.pw_gid == 0:
-        raise NotPossible(f"jobs of {name} cannot run as {known.pw_name}, whose group is root's")
     groups = os.getgrouplist(known.pw_name, known.pw_gid)
     return UnixAccount(
         uid=uid,
@@ -107,6 +101,23 @@ def find_account(name: str, uid: int) -> UnixAccount:
         name=known.pw_name,
         home=known.pw_dir,
     )
+
+
+def why_no_jobs(uid: int) -> str:
+    """Why nobody's jobs run as this uid on this machine; empty: they can."""
+    if why := why_refused(uid):
+        return why
+    known = _entry(uid)
+    if known is None:
+        return f"group {uid}, of the same number, is others'" if _is_somebodys(uid) else ""
+    return f"that is {known.pw_name}, whose group is root's" if known.pw_gid == 0 else ""
+
+
+def _entry(uid: int) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwuid(uid)
+    except KeyError:
+        return None
 
 
 def why_refused(uid: int) -> str:

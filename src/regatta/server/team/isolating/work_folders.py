@@ -97,15 +97,24 @@ class WorkFolders:
         `owner`'s: what was left by one account is not the next one's."""
         folder, passed = self.path / whose, _PASSED if self._others_pass else _CLOSED
         _make(folder, _PASSED_BY_GROUP if self._others_pass else _CLOSED, os.getuid(), gid)
-        if _note(folder / _OWNER, owner) != owner:
+        if why := _why_anothers(folder, _note(folder / _OWNER, owner), owner):
             raise NotPossible(
-                f"{folder} holds files of another account, which had uid {uid} before; an admin "
-                "gives the account another uid, or moves that folder away"
+                f"{why}, which had uid {uid} before; an admin gives the account another uid, or "
+                "moves that folder away"
             )
         for name in (JOBS, RUNS):
             _make(folder / name, passed)
         _make(folder / HOME, _CLOSED, uid, gid)
         return folder
+
+    def why_anothers(self, whose: str, owner: str) -> str:
+        """Why this part cannot be `owner`'s; empty: it is, or is nobody's yet."""
+        folder = self.path / whose
+        try:
+            said = (folder / _OWNER).read_text()
+        except FileNotFoundError:
+            return ""
+        return _why_anothers(folder, said, owner)
 
     def make_job(self, folder: Path, job_id: str, uid: int, gid: int) -> Path:
         """Where a job starts, in its account's part; again it is the same one."""
@@ -127,6 +136,10 @@ class WorkFolders:
     def forget_like(self, prefix: str) -> list[OSError]:
         some = [job for job in self.jobs() if job.startswith(prefix)]
         return [failure for job in some if (failure := self.forget(job)) is not None]
+
+
+def _why_anothers(folder: Path, said: str, owner: str) -> str:
+    return "" if said == owner else f"{folder} holds files of another account"
 
 
 def can_be_passed(path: Path) -> bool:
