@@ -69,8 +69,8 @@ def read_audit(
     before: int | None = None,
     limit: int = 100,
 ) -> Page:
-    """The newest first; `who` and the owner of `job` in any case. A page is asked for by what came last on the one before, so entries that
-    are written meanwhile move nothing."""
+    """The newest first; `who` and the owner of `job` in any case. A page is asked for by what came
+    last on the one before, so entries that are written meanwhile move nothing."""
     limit = max(1, min(limit, MOST_ENTRIES))
     wanted = select(AUDIT).order_by(AUDIT.c.id.desc()).limit(limit + 1)
     if who is not None:

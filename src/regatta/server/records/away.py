@@ -1,8 +1,8 @@
 """When a database is away, and not wrong: in one kind of error, with what to do.
 
-Away: PostgreSQL is stopped or starts, does not let us in, the network is cut, a disk is full, a file
-is locked or was removed. The next call finds it again by itself. Anything else that a database says is a mistake of
-ours and stays what it is.
+Away: PostgreSQL is stopped or starts, or does not let us in, the network is cut, a disk is full, a
+file is locked or was removed. The next call finds it again by itself. Anything else that a database
+says is a mistake of ours and stays what it is.
 """
 
 from __future__ import annotations
