@@ -17,6 +17,7 @@ from regatta.cli.outcomes import Exit
 from tests.chaos.team_servers import Member, TeamProcess, eventually
 from tests.doors import Regatta
 from tests.server.records.conftest import postgresql, pytest_collection_finish, url
+from tests.server.records.postgresql import PostgreSQL
 
 __all__ = ["postgresql", "pytest_collection_finish", "url"]
 
@@ -217,6 +218,27 @@ def test_a_password_that_others_could_read_is_refused(tmp_path: Path) -> None:
     assert "verysecret" not in refused.err
     config.chmod(0o600)
     assert "does not answer" in regatta("serve", "--team", "--isolation", "none").err
+
+
+@pytest.mark.parametrize(
+    ("words", "end"),
+    [
+        (("users", "list"), "database of its URL."),
+        (("users", "add", "ann", "--password-file", "word"), "database of its URL."),
+        (OPENLY, "database of its URL. The server does not start without it."),
+    ],
+)
+def test_a_database_that_refuses_us_is_told_as_that(
+    tmp_path: Path, postgresql: PostgreSQL, words: tuple[str, ...], end: str
+) -> None:
+    (tmp_path / "word").write_text("a long word\n")
+    wrong = postgresql.url("postgres", password="not-that-one")
+    refused = Regatta(tmp_path)(*words, "--database", wrong)
+    assert refused.code == Exit.UNREACHABLE
+    assert "refuses us: password authentication failed for user" in refused.err
+    assert refused.err.rstrip().endswith(end)
+    for absent in ("next request", "Jobs run on", "not-that-one"):
+        assert absent not in refused.err
 
 
 def test_the_database_may_be_named_by_the_shell(tmp_path: Path) -> None:

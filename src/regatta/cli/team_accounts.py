@@ -34,6 +34,8 @@ def team_accounts(
     if settings.named_server:
         raise _elsewhere(settings.named_server, "leave --server out")
     require_team_parts()
+    from regatta.api.errors import RecordsAway
+    from regatta.server.records.away import for_a_command
     from regatta.server.records.database_url import read_url
     from regatta.server.records.team_database import Database
 
@@ -49,7 +51,10 @@ def team_accounts(
             f"there are no accounts yet: {address.path} does not exist",
             "`regatta users add --admin NAME` makes the first one; --database names another place.",
         )
-    database = Database(url)
+    try:
+        database = Database(url)
+    except RecordsAway as away:
+        raise for_a_command(away) from None
     try:
         if other := other_database_serves(settings, database):
             click.echo(
@@ -58,6 +63,8 @@ def team_accounts(
                 err=True,
             )
         yield database
+    except RecordsAway as away:
+        raise for_a_command(away) from None
     finally:
         database.close()
 

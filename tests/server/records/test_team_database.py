@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, insert, select
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
 from regatta.api.errors import BadSetting, BrokenDatabase, RecordsAway
 from regatta.server.records import team_database
 from regatta.server.records.job_tables import gaps, tags
 from regatta.server.records.team_database import Database
-from tests.server.records.postgresql import PASSWORD, PostgreSQL
+from tests.server.records.postgresql import PASSWORD, USER, PostgreSQL
 
 
 def _add(connection: Connection, number: int) -> None:
@@ -218,7 +219,33 @@ def test_a_server_that_is_not_there_is_told_at_the_start_without_the_password(
     assert PASSWORD not in str(away.value)
 
 
-def test_a_wrong_password_is_told_without_it(postgresql: PostgreSQL) -> None:
-    with pytest.raises(RecordsAway, match="password authentication failed") as away:
-        Database(postgresql.url("postgres", password="not-that-one"))
-    assert "not-that-one" not in str(away.value)
+@pytest.mark.parametrize(
+    ("user", "password", "name", "said"),
+    [
+        (USER, "not-that-one", "postgres", f'password authentication failed for user "{USER}"'),
+        (USER, "", "postgres", "no password supplied"),
+        ("stranger", "not-that-one", "postgres", 'authentication failed for user "stranger"'),
+        (USER, PASSWORD, "nowhere", 'database "nowhere" does not exist'),
+        ("locked_out", "not-that-one", "postgres", 'role "locked_out" is not permitted to log in'),
+        ("not_there", "not-that-one", "closed", 'permission denied for database "closed"'),
+    ],
+)
+def test_who_is_not_let_in_is_told_so_without_the_password(
+    own: PostgreSQL, user: str, password: str, name: str, said: str
+) -> None:
+    for statement in (
+        "CREATE ROLE locked_out NOLOGIN PASSWORD 'not-that-one'",
+        "CREATE ROLE not_there LOGIN PASSWORD 'not-that-one'",
+        "CREATE DATABASE closed",
+        "REVOKE CONNECT ON DATABASE closed FROM PUBLIC",
+    ):
+        own.execute(statement)
+    url = URL.create("postgresql", user, password or None, "127.0.0.1", own.port, name)
+    with pytest.raises(RecordsAway) as away:
+        Database(url.render_as_string(hide_password=False))
+    told = str(away.value)
+    assert f"at 127.0.0.1:{own.port}) refuses us: " in told
+    assert said in told
+    assert "; look at user, password and database of its URL. Jobs run on; " in told
+    for wrong in ("does not answer", "can be reached", "not-that-one", PASSWORD):
+        assert wrong not in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regatta.server.accounts.tokens import Kind
+from regatta.server.team.team_app import LARGEST_FROM_NOBODY
 from tests.doors import shell_job
 from tests.server.team.serving import TeamServer
 
@@ -59,3 +60,26 @@ def test_it_says_which_job_and_what_was_only_a_dry_run(server: TeamServer) -> No
         ("boss", f"POST {job}/stop", "ann~first"),
         ("boss", f"DELETE {job}", "ann~first"),
     ]
+
+
+def test_it_has_the_code_that_the_client_got(server: TeamServer) -> None:
+    ann = server.token("ann")
+    job = "/regatta/v1/namespaces/user-ann/jobs/first"
+    sent = server.ask("POST", "/regatta/v1/jobs", ann, body={"text": shell_job("first")})
+    assert sent.status == 201, sent.body
+    asked = [
+        ("POST", f"{job}/resume", ann, None),
+        ("POST", f"{job[:-5]}other/stop", ann, None),
+        ("PUT", "/api/v2/jobs/ann~other/executionType", ann, {"value": "STOP"}),
+        ("POST", "/regatta/v1/jobs", ann, {"text": "kind: Nothing"}),
+        ("POST", "/regatta/v1/jobs", ann, {"txet": ""}),
+        ("POST", "/regatta/v1/nowhere", ann, None),
+        ("PUT", "/api/v2/info", ann, None),
+        ("POST", "/regatta/v1/jobs", None, None),
+        ("POST", "/api/v2/jobs", None, None),
+        ("POST", "/regatta/v1/session", None, {"username": "x" * LARGEST_FROM_NOBODY}),
+    ]
+    got = [server.ask(method, path, who, body=body) for method, path, who, body in asked]
+    codes = [answer.code for answer in got]
+    assert codes[:3] == [(409, "NotPossible"), (404, "JobNotFound"), (404, "NoJobError")]
+    assert [(entry.status, entry.result) for entry in reversed(server.audited(11))][1:] == codes

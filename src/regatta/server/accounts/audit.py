@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from regatta.server.accounts.account_rules import key_of
 from regatta.server.accounts.tables import AUDIT, LONGEST_NAME
+from regatta.server.accounts.users import spellings_of
 
 MOST_ENTRIES = 1000
 MASK = "***"
@@ -68,14 +69,16 @@ def read_audit(
     before: int | None = None,
     limit: int = 100,
 ) -> Page:
-    """The newest first. A page is asked for by what came last on the one before, so entries that
-    are written meanwhile move nothing."""
+    """The newest first; `who` and the owner of `job` in any case. A page is asked for by what came
+    last on the one before, so entries that are written meanwhile move nothing."""
     limit = max(1, min(limit, MOST_ENTRIES))
     wanted = select(AUDIT).order_by(AUDIT.c.id.desc()).limit(limit + 1)
     if who is not None:
-        wanted = wanted.where(AUDIT.c.who == masked(who))
+        wanted = wanted.where(AUDIT.c.who.in_(map(masked, spellings_of(connection, [who]))))
     if job is not None:
-        wanted = wanted.where(AUDIT.c.job == masked(job))
+        owner, sign, name = job.partition("~")
+        owners = spellings_of(connection, [owner])
+        wanted = wanted.where(AUDIT.c.job.in_(masked(one + sign + name) for one in owners))
     if before is not None:
         wanted = wanted.where(AUDIT.c.id < before)
     entries = [_entry(row) for row in connection.execute(wanted)]

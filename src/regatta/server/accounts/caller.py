@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from regatta.server.accounts.account_rules import key_of
 from regatta.server.accounts.tokens import Kind
 from regatta.server.openpai_errors import ADMINS_ONLY, NO_APPLICATIONS, forbidden
 
@@ -39,5 +40,5 @@ def require_admin(caller: Caller) -> None:
 def require_self(caller: Caller, name: str) -> None:
     """`name`: whom a request to change "me" says it means."""
     require_person(caller)
-    if name != caller.name:
+    if key_of(name) != key_of(caller.name):
         raise forbidden(f"You are {caller.name} and cannot change user {name[:64]} as yourself.")

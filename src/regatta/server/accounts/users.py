@@ -7,7 +7,7 @@ follows from it; as everybody's in `default` does. The last admin who may come i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +109,15 @@ def create_user(
 def get_user(connection: Connection, name: str) -> User:
     row = _required(connection, name)
     return _user(row, _memberships(connection, row.id)[row.id])
+
+
+def spellings_of(connection: Connection, names: Iterable[str]) -> tuple[str, ...]:
+    """These names, and with each the one that its account has: records and the audit hold that one,
+    whoever asks writes it in any case. One whose account is gone is known as it was alone."""
+    asked = [name for name in names if rules.can_be_kept(name)]
+    keys = [rules.key_of(name) for name in asked]
+    kept = connection.scalars(select(USERS.c.name).where(USERS.c.name_key.in_(keys)))
+    return tuple(sorted({*asked, *kept}))
 
 
 def list_users(connection: Connection) -> list[User]:

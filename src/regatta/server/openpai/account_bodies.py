@@ -1,7 +1,8 @@
 """What clients send about accounts, read and checked: JSON, or a form where OpenPAI takes one.
 
-What is not known is left alone, as OpenPAI does; what a name or a password may be is checked by
-whoever stores it (`accounts/account_rules`).
+A field that nobody knows is refused, as OpenPAI does: it would be dropped, and whoever misspelt it
+would be told that all went well. What a name or a password may be is checked by whoever stores it
+(`accounts/account_rules`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
+from regatta.api.checks.suggestions import did_you_mean, listed, shown_key
 from regatta.server.accounts.account_rules import (
     LONGEST_EMAIL,
     LONGEST_PASSWORD,
@@ -42,16 +44,21 @@ _Text = Annotated[str, _described(maxLength=LONGEST_TEXT)]
 _FORM = "application/x-www-form-urlencoded"
 #: How msgspec ends its sentences: where in the body it was.
 _WHERE = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 
 
-class SignInBody(msgspec.Struct):
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    """What a client sends: these fields and no others."""
+
+
+class SignInBody(Body):
     username: str
     password: str
     #: Seconds.
     expiration: int | str | None = None
 
 
-class NewUserBody(msgspec.Struct, rename="camel"):
+class NewUserBody(Body, rename="camel"):
     username: _UserName
     password: _NewPassword
     admin: bool = False
@@ -60,7 +67,7 @@ class NewUserBody(msgspec.Struct, rename="camel"):
     extension: dict[str, Any] = {}
 
 
-class UserData(msgspec.Struct, rename="camel"):
+class UserData(Body, rename="camel"):
     username: _UserName
     email: _Email | UnsetType = UNSET
     virtual_cluster: list[str] | UnsetType = UNSET
@@ -69,12 +76,12 @@ class UserData(msgspec.Struct, rename="camel"):
     extension: dict[str, Any] | UnsetType = UNSET
 
 
-class UserUpdateBody(msgspec.Struct):
+class UserUpdateBody(Body):
     data: UserData
     patch: bool = False
 
 
-class OwnData(msgspec.Struct, rename="camel"):
+class OwnData(Body, rename="camel"):
     username: _UserName
     email: _Email | UnsetType = UNSET
     new_password: _NewPassword | UnsetType = UNSET
@@ -82,60 +89,60 @@ class OwnData(msgspec.Struct, rename="camel"):
     extension: dict[str, Any] | UnsetType = UNSET
 
 
-class OwnUpdateBody(msgspec.Struct):
+class OwnUpdateBody(Body):
     data: OwnData
     patch: bool = False
 
 
-class PasswordBody(msgspec.Struct, rename="camel"):
+class PasswordBody(Body, rename="camel"):
     new_password: _NewPassword
     old_password: str = ""
 
 
-class EmailBody(msgspec.Struct):
+class EmailBody(Body):
     email: _Email
 
 
-class AdminBody(msgspec.Struct):
+class AdminBody(Body):
     admin: bool
 
 
-class ClustersBody(msgspec.Struct, rename="camel"):
+class ClustersBody(Body, rename="camel"):
     virtual_cluster: list[str]
 
 
-class ExtensionBody(msgspec.Struct):
+class ExtensionBody(Body):
     extension: dict[str, Any]
 
 
-class GroupNameBody(msgspec.Struct):
+class GroupNameBody(Body):
     groupname: _GroupName
 
 
-class GroupListBody(msgspec.Struct):
+class GroupListBody(Body):
     grouplist: list[str]
 
 
-class NewGroupBody(msgspec.Struct, rename="camel"):
+class NewGroupBody(Body, rename="camel"):
     groupname: _GroupName
     description: _Text = ""
     external_name: _Text = ""
     extension: dict[str, Any] = {}
 
 
-class GroupData(msgspec.Struct, rename="camel"):
+class GroupData(Body, rename="camel"):
     groupname: _GroupName
     description: _Text | UnsetType = UNSET
     external_name: _Text | UnsetType = UNSET
     extension: dict[str, Any] | UnsetType = UNSET
 
 
-class GroupUpdateBody(msgspec.Struct):
+class GroupUpdateBody(Body):
     data: GroupData
     patch: bool = False
 
 
-class OldUserBody(msgspec.Struct):
+class OldUserBody(Body):
     """`PUT /api/v1/user`: `modify` is false where the user is to be made."""
 
     username: _UserName
@@ -144,11 +151,11 @@ class OldUserBody(msgspec.Struct):
     modify: bool = False
 
 
-class UserNameBody(msgspec.Struct):
+class UserNameBody(Body):
     username: _UserName
 
 
-class OldClustersBody(msgspec.Struct, rename="camel"):
+class OldClustersBody(Body, rename="camel"):
     #: With commas between them.
     virtual_clusters: str
 
@@ -170,13 +177,29 @@ async def read_body(request: Request, kind: type[T]) -> T:
     sent = await request.body()
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
+        fields: Any
         if content_type == _FORM:
-            fields = parse_qsl(sent.decode("utf-8", "replace"), keep_blank_values=True)
-            return msgspec.convert(dict(fields), kind, strict=False)
-        return msgspec.json.decode(sent or b"{}", type=kind)
+            fields = dict(parse_qsl(sent.decode("utf-8", "replace"), keep_blank_values=True))
+        else:
+            fields = msgspec.json.decode(sent or b"{}")
+        return msgspec.convert(fields, kind, strict=content_type != _FORM)
     except msgspec.ValidationError as wrong:
         found, where = _WHERE.fullmatch(str(wrong)).groups()  # type: ignore[union-attr]
+        if unknown := _UNKNOWN.fullmatch(found):
+            raise invalid_parameters(_no_such_field(kind, fields, where, unknown[1])) from None
         field = f"{where}: " if where else ""
         raise invalid_parameters(f"{field}{found[:1].lower()}{found[1:]}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as odd:
         raise invalid_parameters(f"the body cannot be read as JSON: {odd}") from None
+
+
+def _no_such_field(kind: Any, sent: Any, where: str | None, name: str) -> str:
+    """`where`: inside of which field, as `data`. What was sent besides was not meant by it."""
+    path = where.split(".") if where else []
+    for part in path:
+        inside = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+        kind, sent = inside[part], sent[part]
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    meant = did_you_mean(name, [field for field in known if field not in sent])
+    shown = ".".join([*path, shown_key(name)])
+    return f"{shown}: unknown field; {meant}Known here: {listed(known)}"

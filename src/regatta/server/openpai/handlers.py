@@ -12,10 +12,10 @@ from regatta.api.errors import InvalidJob, RegattaError
 from regatta.server import responses
 from regatta.server.openpai.openpai_refusals import (
     for_strangers,
-    in_openpai_words,
     is_openpai_path,
     openpai_refusal,
     refused,
+    told_code,
 )
 
 
@@ -30,9 +30,10 @@ def install(app: FastAPI) -> None:
         async def handle(request: Request, error: Exception) -> Response:
             said = ours(request, error)
             response: Response = await said if hasattr(said, "__await__") else said
-            if not is_openpai_path(request.url.path):
-                return response
-            return _in_their_words(request, error, response.status_code)
+            if is_openpai_path(request.url.path):
+                response = _in_their_words(request, error, response.status_code)
+            request.state.refused = told_code(response)
+            return response
 
         app.add_exception_handler(kind, handle)
 
@@ -44,10 +45,11 @@ def install(app: FastAPI) -> None:
 
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RegattaError)
-    request.state.refused = in_openpai_words(error)[0]
     if not hasattr(request.state, "caller"):
         error = for_strangers(error)
-    return refused(request.url.path, error)
+    response = refused(request.url.path, error)
+    request.state.refused = told_code(response)
+    return response
 
 
 def _in_their_words(request: Request, error: Exception, status: int) -> Response:

@@ -27,7 +27,14 @@ from regatta.api.errors import (
     Unauthorized,
 )
 from regatta.api.problems import how_many
-from regatta.server.openpai_errors import OpenPaiError, TooManyRequests
+from regatta.server.openpai_errors import (
+    ADMINS_ONLY,
+    GUEST,
+    INVALID_TOKEN,
+    NO_APPLICATIONS,
+    OpenPaiError,
+    TooManyRequests,
+)
 from regatta.server.responses import answer, refusal
 
 #: What OpenPAI's routes are under, once the gate has removed `/rest-server`.
@@ -48,6 +55,28 @@ _CODES: Mapping[type[RegattaError], tuple[str, int]] = {
 
 #: Its refusals in our words, by status.
 _OURS = {401: Unauthorized.code, 403: NotAllowed.code, 404: JobNotFound.code}
+
+
+#: And its sentences, which say nothing of what to do.
+_IN_OUR_WORDS = {
+    GUEST: (
+        "nobody is signed in: send `Authorization: Bearer TOKEN` with a token of yours. "
+        "`regatta login URL` signs you in and sends it from then on; other clients get one from "
+        "`POST /api/v2/authn/basic/login` with username and password."
+    ),
+    INVALID_TOKEN: (
+        "this token is not good here: it was revoked, has expired, or is another server's. Sign in "
+        "again: `regatta login URL`, or `POST /api/v2/authn/basic/login`."
+    ),
+    ADMINS_ONLY: (
+        "this is for admins, and your account is none; ask an admin to do it, or to make your "
+        "account one. `regatta whoami` says who you are."
+    ),
+    NO_APPLICATIONS: (
+        "this was asked with an application's token, which is good for jobs alone; sign in as "
+        "yourself (`regatta login URL`, or `POST /api/v2/authn/basic/login`) and use that token."
+    ),
+}
 
 
 class OpenPaiRefusal(msgspec.Struct, frozen=True):
@@ -72,6 +101,7 @@ def refused(path: str, error: RegattaError) -> Response:
         code = error.code
         if isinstance(error, OpenPaiError):  # our clients know our own kinds
             code = _OURS.get(error.status, code)
+            said = _IN_OUR_WORDS.get(said, said)
         response = refusal(error.status, code, said, error.problems)
     else:
         code, status = in_openpai_words(error)
@@ -79,6 +109,11 @@ def refused(path: str, error: RegattaError) -> Response:
     if isinstance(error, TooManyRequests):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
+
+
+def told_code(response: Response) -> str:
+    """Of a refusal that goes out: the audit has what the client got."""
+    return msgspec.json.decode(response.body, type=OpenPaiRefusal).code
 
 
 def for_strangers(error: RegattaError) -> RegattaError:

@@ -1,12 +1,13 @@
 """When a database is away, and not wrong: in one kind of error, with what to do.
 
-Away: PostgreSQL is stopped or starts, the network is cut, a disk is full, a file is locked or was
-removed. The next call finds it again by itself. Anything else that a database says is a mistake of
-ours and stays what it is.
+Away: PostgreSQL is stopped or starts, or does not let us in, the network is cut, a disk is full, a
+file is locked or was removed. The next call finds it again by itself. Anything else that a database
+says is a mistake of ours and stays what it is.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,15 @@ _SQLITE = {
 #: Read-only: what answers is a standby, and has not taken over yet.
 _READ_ONLY = "25006"
 _TOO_MANY, _NO_ROOM = "53300", "53100"
+#: Who asks may not come in (class 28), or there is no such database.
+_NOT_US, _NO_DATABASE = "28", "3D000"
+#: The same of a connection that was never made, of which libpq tells no code but this. In another
+#: language than English it is told as any other failure.
+_SAID_NOT_US = re.compile(
+    r"authentication failed for user|no password supplied|no pg_hba\.conf entry|"
+    r"pg_hba\.conf rejects|is not permitted to log in|permission denied for database|"
+    r"(?:role|database) \".*\" does not exist"
+)
 
 
 @contextmanager
@@ -46,16 +56,21 @@ def telling_who_is_away(address: Address) -> Iterator[None]:
         why = _why(error)
         if why is None:
             raise
+        does = "refuses us" if _refuses_us(error) else "does not answer"
         # Not chained: an error of a driver may hold a whole connection string.
         raise RecordsAway(
-            f"the team's database ({address}) does not answer: {address.without_secrets(why)}. "
-            f"{_NEXT}"
+            f"the team's database ({address}) {does}: {address.without_secrets(why)}. {_NEXT}"
         ) from None
 
 
 def at_a_start(away: RecordsAway) -> RecordsAway:
     """The same, of a server that leaves for it: there is no next request."""
     return RecordsAway(str(away).replace(_NEXT, "The server does not start without it."))
+
+
+def for_a_command(away: RecordsAway) -> RecordsAway:
+    """The same, to somebody who runs no server: there are no jobs, and nothing is tried again."""
+    return RecordsAway(str(away).removesuffix(f" {_NEXT}"))
 
 
 _NEXT = "Jobs run on; nothing was recorded, and it is tried again at the next request."
@@ -70,9 +85,19 @@ def _why(error: DBAPIError) -> str | None:
     return _why_postgresql(error)
 
 
+def _refuses_us(error: DBAPIError) -> bool:
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_NOT_US) or state == _NO_DATABASE
+    return isinstance(error, OperationalError) and bool(_SAID_NOT_US.search(str(error.orig)))
+
+
 def _why_postgresql(error: DBAPIError) -> str | None:
     said = " ".join(str(error.orig).split())[:300]
     state = getattr(error.orig, "sqlstate", None)
+    if _refuses_us(error):
+        reason = said.rpartition("FATAL: ")[2]
+        return f"{reason}; look at user, password and database of its URL"
     if state == _NO_ROOM:
         return "its disk is full; make room"
     if state == _TOO_MANY:

@@ -23,6 +23,7 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import require_as_before
 from regatta.server.accounts.rate_limits import RequestLimits
 from regatta.server.accounts.user_groups import peers_of
+from regatta.server.accounts.users import spellings_of
 from regatta.server.accounts.visibility import (
     Visibility,
     owners_seen,
@@ -99,26 +100,35 @@ class Desk:
     async def find(self, caller: Caller, user: str, name: str) -> JobRow:
         """What one may not see is not there. Raises OpenPaiError (404)."""
         shown = f"{user}~{name}"
-        try:
-            row = await self.database.read(job_of, user, name)
-        except NoRecord:
-            raise no_job(shown) from None
+        row = await self._row_of(user, name)
+        if row is None:
+            raise no_job(shown)
         peers = await self.peers(caller)
         require_seen(caller, row.username, shown, self.settings.visibility, peers)
         return row
 
-    async def find_to_change(self, caller: Caller, user: str, name: str) -> JobRow:
-        """Raises OpenPaiError: 404, or 403 where one sees it and it is another's."""
-        row = await self.find(caller, user, name)
-        shown = f"{user}~{name}"
+    async def _row_of(self, user: str, name: str) -> JobRow | None:
+        """`user` in any case; as it stands on record it takes one look."""
+        with suppress(NoRecord):
+            return await self.database.read(job_of, user, name)
+        for other in await self.database.read(spellings_of, [user]):
+            with suppress(NoRecord):
+                return await self.database.read(job_of, other, name)
+        return None
+
+    async def require_changeable(self, caller: Caller, row: JobRow, shown: str) -> None:
+        """Of a job that was found. Raises OpenPaiError: 403 where it is another's."""
         peers = await self.peers(caller)
         require_changeable(caller, row.username, shown, self.settings.visibility, peers)
-        return row
 
     async def page(
         self, caller: Caller, wanted: JobFilter, order: Order, *, offset: int = 0, limit: int = 5000
     ) -> JobPage:
+        """Owners are found in any case that `wanted` has them in."""
         self.limits.list_jobs(caller.name)
+        if wanted.usernames is not None:
+            spelt = await self.database.read(spellings_of, wanted.usernames)
+            wanted = replace(wanted, usernames=spelt)
         seen = await self.owners_seen(caller)
         visible = None if seen is None else tuple(sorted(seen))
         wanted = replace(wanted, visible_to=visible)

@@ -25,7 +25,7 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import identify, shown_by
 from regatta.server.accounts.tokens import note_use
 from regatta.server.connections import ADMIT
-from regatta.server.openpai.openpai_refusals import for_strangers, in_openpai_words, refused
+from regatta.server.openpai.openpai_refusals import for_strangers, refused, told_code
 from regatta.server.openpai_errors import forbidden, invalid_parameters
 from regatta.server.origins import Ours
 from regatta.server.team.team import Team
@@ -143,8 +143,8 @@ class Gate:
         try:
             await self._let_in(scope, headers, state)
         except RegattaError as why:
-            state["refused"] = in_openpai_words(why)[0]
             answer = refused(scope["path"], for_strangers(why))
+            state["refused"] = told_code(answer)
             if "transfer-encoding" in headers:  # where its body ends is not agreed on
                 answer.headers["Connection"] = "close"
             await answer(scope, receive, watched)

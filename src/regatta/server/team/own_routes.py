@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,7 +19,7 @@ from regatta.server.accounts.tokens import (
     revoke,
 )
 from regatta.server.accounts.users import get_user
-from regatta.server.openpai.account_bodies import read_body
+from regatta.server.openpai.account_bodies import Body, read_body
 from regatta.server.openpai.openpai_schemas import body_of
 from regatta.server.openpai_errors import invalid_token
 from regatta.server.origins import Ours
@@ -32,7 +31,7 @@ from regatta.server.team.gate import Asking, address_of, known_as
 from regatta.server.team.team import Team
 
 
-class SessionBody(msgspec.Struct):
+class SessionBody(Body):
     username: str
     password: str
 

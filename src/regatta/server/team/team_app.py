@@ -44,9 +44,10 @@ def _most_of(scope: Scope) -> int:
 
 
 def _too_large(scope: Scope, said: str) -> Response:
-    if is_openpai_path(scope["path"]):
-        return openpai_refusal(413, "InvalidParametersError", said)
-    return responses.refusal(413, CODE, said)
+    theirs = is_openpai_path(scope["path"])
+    code = "InvalidParametersError" if theirs else CODE
+    scope["state"]["refused"] = code
+    return openpai_refusal(413, code, said) if theirs else responses.refusal(413, code, said)
 
 
 def _admins_only(request: Request) -> None:

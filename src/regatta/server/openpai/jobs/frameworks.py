@@ -23,14 +23,26 @@ def split(framework: str, request: Request) -> tuple[str, str]:
     return user, name
 
 
+async def seen(team: Team, caller: Caller, request: Request, user: str, name: str) -> JobRow:
+    """The audit is told of the job as it is on record, however `user` was spelt."""
+    request.state.job = f"{user}{BETWEEN}{name}"
+    row = await team.desk.find(caller, user, name)
+    request.state.job = f"{row.username}{BETWEEN}{row.name}"
+    return row
+
+
+async def to_change(team: Team, caller: Caller, request: Request, user: str, name: str) -> JobRow:
+    row = await seen(team, caller, request, user, name)
+    await team.desk.require_changeable(caller, row, f"{user}{BETWEEN}{name}")
+    return row
+
+
 async def row_seen(team: Team, caller: Caller, framework: str, request: Request) -> JobRow:
-    user, name = split(framework, request)
-    return await team.desk.find(caller, user, name)
+    return await seen(team, caller, request, *split(framework, request))
 
 
 async def row_to_change(team: Team, caller: Caller, framework: str, request: Request) -> JobRow:
-    user, name = split(framework, request)
-    return await team.desk.find_to_change(caller, user, name)
+    return await to_change(team, caller, request, *split(framework, request))
 
 
 async def story_seen(team: Team, caller: Caller, framework: str, request: Request) -> JobStory:

@@ -9,8 +9,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from regatta.server.accounts.account_rules import key_of
 from regatta.server.accounts.caller import Caller
-from regatta.server.openpai.jobs.frameworks import BETWEEN
+from regatta.server.openpai.jobs.frameworks import BETWEEN, seen, to_change
 from regatta.server.openpai.jobs.job_answers import detail
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type
 from regatta.server.openpai.jobs.job_schemas import EXECUTION, MAP, YamlText, config_body
@@ -137,16 +138,14 @@ async def _seen(
     team: Team, caller: Caller, request: Request, username: str | None, name: str
 ) -> JobRow:
     user, plain = _whose(caller, username, name)
-    request.state.job = f"{user}{BETWEEN}{plain}"
-    return await team.desk.find(caller, user, plain)
+    return await seen(team, caller, request, user, plain)
 
 
 async def _to_change(
     team: Team, caller: Caller, request: Request, username: str | None, name: str
 ) -> JobRow:
     user, plain = _whose(caller, username, name)
-    request.state.job = f"{user}{BETWEEN}{plain}"
-    return await team.desk.find_to_change(caller, user, plain)
+    return await to_change(team, caller, request, user, plain)
 
 
 async def _listed(team: Team, caller: Caller, username: str | None) -> Response:
@@ -158,7 +157,7 @@ async def _listed(team: Team, caller: Caller, username: str | None) -> Response:
 async def _submitted(
     team: Team, caller: Caller, request: Request, username: str, name: str | None
 ) -> Response:
-    if username != caller.name:
+    if key_of(username) != key_of(caller.name):
         raise forbidden(
             f"User {caller.name} is not allowed to submit a job as {username[:64]}; submit it as "
             f"{caller.name}."
