@@ -367,6 +367,7 @@ def test_the_api_server_takes(plane: ControlPlane, case: str) -> None:
 TOLD_LATER = {
     "mount-without-volume",  # at the pod's creation, on the job
     "nothing-to-run",  # an image is needed on a cluster
+    "misspelt-command",  # likewise
     "quantities",
     "requests-above-limits",
     "memory-limit-below-a-page",
