@@ -261,3 +261,22 @@ class Terminal:
             return False
         self.seen += got.decode("utf-8", "replace")
         return bool(got)
+
+
+OpenTerminal = Callable[..., Terminal]
+
+
+@contextmanager
+def terminals(regatta: Regatta) -> Iterator[OpenTerminal]:
+    """Windows in which its commands run, closed in the end."""
+    opened: list[Terminal] = []
+
+    def open_terminal(*words: str) -> Terminal:
+        opened.append(Terminal(regatta, *words))
+        return opened[-1]
+
+    try:
+        yield open_terminal
+    finally:
+        for one in opened:
+            one.close()

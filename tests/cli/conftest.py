@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests.doors import Regatta, Terminal, a_regatta
+from tests.doors import OpenTerminal, Regatta, a_regatta, terminals
 
 # A mistake of ours must not pass for a sentence to a user.
 os.environ["REGATTA_TRACEBACK"] = "1"
@@ -36,13 +36,18 @@ def name() -> str:
 
 
 @pytest.fixture
-def terminal(regatta: Regatta) -> Iterator[Callable[..., Terminal]]:
-    opened: list[Terminal] = []
+def own(tmp_path: Path) -> Regatta:
+    """Commands with a state folder of their own, and no server."""
+    return Regatta(tmp_path)
 
-    def open_terminal(*words: str) -> Terminal:
-        opened.append(Terminal(regatta, *words))
-        return opened[-1]
 
-    yield open_terminal
-    for one in opened:
-        one.close()
+@pytest.fixture
+def terminal(regatta: Regatta) -> Iterator[OpenTerminal]:
+    with terminals(regatta) as opens:
+        yield opens
+
+
+@pytest.fixture
+def own_terminal(own: Regatta) -> Iterator[OpenTerminal]:
+    with terminals(own) as opens:
+        yield opens

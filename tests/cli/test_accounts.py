@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,14 +14,9 @@ from regatta.server.accounts.administration import COMMAND_LINE
 from regatta.server.accounts.audit import read_audit
 from regatta.server.accounts.tokens import Kind
 from regatta.server.records.team_database import Database
-from tests.doors import Regatta, Terminal, shell_job
+from tests.doors import OpenTerminal, Regatta, shell_job
 from tests.server.accounts.people import PASSWORD
 from tests.server.team.serving import TeamServer, a_team_server
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Regatta:
-    return Regatta(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -40,22 +34,6 @@ def with_boss(tmp_path_factory: pytest.TempPathFactory) -> Regatta:
     regatta.write(PASSWORD, "pw")
     regatta.write("12345", "short")
     return regatta
-
-
-OpenTerminal = Callable[..., Terminal]
-
-
-@pytest.fixture
-def terminal(own: Regatta) -> Iterator[OpenTerminal]:
-    opened: list[Terminal] = []
-
-    def open_terminal(*words: str) -> Terminal:
-        opened.append(Terminal(own, *words))
-        return opened[-1]
-
-    yield open_terminal
-    for one in opened:
-        one.close()
 
 
 def add(regatta: Regatta, *words: str) -> None:
@@ -185,8 +163,8 @@ def test_settings_say_which_database_it_is(own: Regatta) -> None:
     assert (own.folder / "team-of-settings.db").exists()
 
 
-def test_a_terminal_asks_twice_and_shows_nothing(terminal: OpenTerminal) -> None:
-    asked = terminal("users", "add", "--admin", "boss")
+def test_a_terminal_asks_twice_and_shows_nothing(own_terminal: OpenTerminal) -> None:
+    asked = own_terminal("users", "add", "--admin", "boss")
     asked.until("Password of boss: ")
     asked.type(PASSWORD + "\n")
     asked.until("once more: ")
@@ -195,7 +173,7 @@ def test_a_terminal_asks_twice_and_shows_nothing(terminal: OpenTerminal) -> None
     assert asked.end() == 0
     assert PASSWORD not in asked.seen
 
-    differs = terminal("users", "password", "boss")
+    differs = own_terminal("users", "password", "boss")
     differs.until("Password of boss: ")
     differs.type(PASSWORD + "\n")
     differs.until("once more: ")
@@ -334,8 +312,10 @@ def test_a_server_for_one_person_has_no_accounts(fresh: Regatta) -> None:
         assert "has no accounts: it serves one person" in done.err
 
 
-def test_a_terminal_asks_for_name_and_password(server: TeamServer, terminal: OpenTerminal) -> None:
-    asked = terminal("login", server.url)
+def test_a_terminal_asks_for_name_and_password(
+    server: TeamServer, own_terminal: OpenTerminal
+) -> None:
+    asked = own_terminal("login", server.url)
     asked.until("User: ")
     asked.type("ann\n")
     asked.until("Password of ann: ")

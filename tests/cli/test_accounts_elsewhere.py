@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from regatta.client.credentials import Credential, store_credential
@@ -12,11 +10,6 @@ from tests.server.accounts.people import PASSWORD
 
 URL = "https://train.example.org"
 VERBS = [("users", "list"), ("groups", "list"), ("users", "password", "ann")]
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Regatta:
-    return Regatta(tmp_path)
 
 
 def assert_sends_nobody_astray(said: Said, own: Regatta) -> None:

@@ -20,11 +20,6 @@ from tests.server.team.serving import NO_LIMITS, TeamServer, a_team_server
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Regatta:
-    return Regatta(tmp_path)
-
-
-@pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TeamServer]:
     """One that tells unknown users, as OpenPAI does, and waits for its database but a moment."""
     monkeypatch.setattr(team_database, "BUSY_MILLIS", 10)

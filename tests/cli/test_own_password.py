@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from regatta.server.accounts.tokens import Kind
-from tests.doors import Regatta, Said, Terminal
+from tests.doors import OpenTerminal, Regatta, Said
 from tests.server.accounts.people import PASSWORD
 from tests.server.team.serving import TeamServer, a_team_server
 
@@ -27,19 +27,6 @@ def own(tmp_path: Path) -> Regatta:
     regatta.write(PASSWORD + "\n", "old")
     regatta.write(NEW + "\n", "new")
     return regatta
-
-
-@pytest.fixture
-def terminal(own: Regatta) -> Iterator[Callable[..., Terminal]]:
-    opened: list[Terminal] = []
-
-    def open_terminal(*words: str) -> Terminal:
-        opened.append(Terminal(own, *words))
-        return opened[-1]
-
-    yield open_terminal
-    for one in opened:
-        one.close()
 
 
 def login(own: Regatta, server: TeamServer, name: str, password: str = PASSWORD) -> Said:
@@ -116,11 +103,11 @@ def test_neither_password_crosses_a_network_in_clear(own: Regatta) -> None:
 
 
 def test_a_terminal_asks_for_the_present_one_and_twice_for_the_new_one(
-    own: Regatta, server: TeamServer, terminal: Callable[..., Terminal]
+    own: Regatta, server: TeamServer, own_terminal: OpenTerminal
 ) -> None:
     server.add_user("fay")
     login(own, server, "fay")
-    asked = terminal("password")
+    asked = own_terminal("password")
     asked.until("Present password of fay: ")
     asked.type(PASSWORD + "\n")
     asked.until("New password of fay: ")

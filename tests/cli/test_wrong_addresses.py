@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +19,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
     with a_team_server(tmp_path_factory.mktemp("team")) as serving:
         serving.add_user("ann")
         yield serving
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Regatta:
-    return Regatta(tmp_path)
 
 
 def login(own: Regatta, url: str, password: str = PASSWORD) -> Said:
