@@ -78,6 +78,18 @@ def test_a_later_gang_that_could_delay_the_head_is_held_back_although_it_fits_no
     )
 
 
+def test_who_is_held_back_for_a_job_of_another_namespace_is_not_told_its_name() -> None:
+    holders = [a_holder("old", cpus=4, queued=1, admitted=2, namespace="user-ann")]
+    queue = [
+        a_gang("head", cpus=6, queued=3, namespace="user-ann"),
+        a_gang("small", cpus=3, queued=4, namespace="user-bob"),
+    ]
+    assert decide(MACHINE, holders, queue).waiting["small"] == (
+        "held back so that a job of another namespace, which is ahead of it, can start; "
+        "2nd in the queue"
+    )
+
+
 def test_what_has_already_passed_the_head_counts_against_the_next_that_wants_to() -> None:
     holders = [
         a_holder("old", cpus=4, queued=1, admitted=2),
@@ -166,6 +178,32 @@ def test_what_finished_jobs_hold_is_told_to_those_who_wait_for_it() -> None:
         "needs 4 CPUs, 2 of 8 free, 3 held by what finished jobs left running (also, served); "
         "next in the queue"
     )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [
+        (
+            ["user-bob", "user-ann"],
+            "3 held by what finished jobs left running (a, and in another namespace)",
+        ),
+        (
+            ["user-bob", "user-bob"],
+            "3 held by what finished jobs left running (in another namespace)",
+        ),
+    ],
+)
+def test_finished_jobs_of_another_namespace_are_counted_and_not_named(
+    theirs: list[str], told: str
+) -> None:
+    holders = [
+        a_holder(name, cpus=cpus, ended=name, namespace=namespace)
+        for name, cpus, namespace in zip("ba", (2, 1), theirs, strict=True)
+    ]
+
+    decision = decide(MACHINE, holders, [a_gang("x", cpus=6, namespace="user-ann")])
+
+    assert decision.waiting["x"] == f"needs 6 CPUs, 5 of 8 free, {told}; next in the queue"
 
 
 @pytest.mark.parametrize(("jobs", "names"), [(3, "j0, j1, j2"), (4, "j0, j1, j2, ...")])

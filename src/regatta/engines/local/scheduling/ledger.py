@@ -57,6 +57,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         wanted = self.wanted or {}
         return Gang(
             uid=self.uid,
+            namespace=self.namespace,
             name=self.name,
             need=gang_need(self.needs, wanted),
             priority=self.priority,
@@ -66,6 +67,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def holder(self) -> Holder:
         return Holder(
             uid=self.uid,
+            namespace=self.namespace,
             holds=self.holds,
             priority=self.priority,
             queued=self.queued,

@@ -8,6 +8,9 @@ A later gang may pass the head of the queue only when the head, everything that 
 newcomer would fit the whole machine together: whatever passes can then never be what the head
 waits for, although nobody knows how long a job will run. Of one that grows the whole counts: it
 gives nothing back before it ends.
+
+Reasons name other jobs of the same namespace alone: what another namespace has may be nobody's to
+know who reads them.
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ class Gang(msgspec.Struct, frozen=True, kw_only=True):
     """A job that wants to start, or to grow."""
 
     uid: str
+    namespace: str = ""
     name: str
     #: All that it would hold once admitted.
     need: Need
@@ -72,6 +76,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """A job that holds resources now: admitted, restarting, or with servers that run on."""
 
     uid: str
+    namespace: str = ""
     holds: Need
     priority: int = 0
     queued: int = 0
@@ -123,9 +128,9 @@ def decide(capacity: Need, holders: Iterable[Holder], queue: Iterable[Gang]) -> 
             passed = {h.uid: h.holds for h in held.values() if _passed(h, gang)}
             beside_head = gang.need + _sum(passed.values())
         if fits:
-            waiting[gang.uid] = _held_back(head, place)
+            waiting[gang.uid] = _held_back(gang, head, place)
         else:
-            waiting[gang.uid] = _explain(more, free, capacity, place, held.values())
+            waiting[gang.uid] = _explain(gang, more, free, capacity, place, held.values())
     return Decision(tuple(admitted), waiting)
 
 
@@ -179,11 +184,14 @@ def _passed(holder: Holder, head: Gang) -> bool:
     return holder.order > head.order and holder.admitted > head.queued
 
 
-def _held_back(head: Gang, place: int) -> str:
-    return f"held back so that {head.name}, which is ahead of it, can start; {_in_line(place)}"
+def _held_back(gang: Gang, head: Gang, place: int) -> str:
+    ahead = head.name if head.namespace == gang.namespace else "a job of another namespace"
+    return f"held back so that {ahead}, which is ahead of it, can start; {_in_line(place)}"
 
 
-def _explain(more: Need, free: Need, capacity: Need, place: int, holders: Iterable[Holder]) -> str:
+def _explain(
+    gang: Gang, more: Need, free: Need, capacity: Need, place: int, holders: Iterable[Holder]
+) -> str:
     ended = [holder for holder in holders if holder.ended]
     parts = []
     for name in short_of(more, free):
@@ -192,15 +200,18 @@ def _explain(more: Need, free: Need, capacity: Need, place: int, holders: Iterab
             f"{_free(name, getattr(free, name), getattr(capacity, name))}"
         )
         if left := [holder for holder in ended if getattr(holder.holds, name)]:
-            parts[-1] += f", {_still_held(name, left)}"
+            parts[-1] += f", {_still_held(name, left, gang.namespace)}"
     return "; ".join([*parts, _in_line(place)])
 
 
-def _still_held(name: str, holders: list[Holder]) -> str:
+def _still_held(name: str, holders: list[Holder], namespace: str) -> str:
     """What a person could free at once, and from whom."""
     amount = sum(getattr(holder.holds, name) for holder in holders)
-    who = ", ".join(sorted(holder.ended for holder in holders)[:3])
-    who += ", ..." if len(holders) > 3 else ""
+    here = sorted(holder.ended for holder in holders if holder.namespace == namespace)
+    named = [*here[:3], *(["..."] if len(here) > 3 else [])]
+    if len(here) < len(holders):
+        named.append("and in another namespace" if here else "in another namespace")
+    who = ", ".join(named)
     return f"{_number(name, amount)} held by what finished jobs left running ({who})"
 
 
