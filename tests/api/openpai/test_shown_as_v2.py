@@ -95,6 +95,11 @@ def test_what_is_shown_could_be_submitted() -> None:
             ).get("minFailed", 1)
 
 
+def test_what_v1_does_not_say_is_shown_as_v1_means_it() -> None:
+    """v2 means another size where it does not say one."""
+    assert as_v2(v1())["taskRoles"]["main"]["extraContainerOptions"] == {"shmMB": 64}
+
+
 def test_variables_are_exported_before_the_command() -> None:
     built = words(as_v2(v1('echo "$a|$b"', jobEnvs={"a": "it's $5", "b": True})))
     done = subprocess.run(built, capture_output=True, text=True)

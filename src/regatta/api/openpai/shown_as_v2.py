@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from regatta.api.openpai.templates import as_text
+from regatta.api.openpai.version_one import DEFAULT_SHM_MB
 from regatta.api.secrets import MASK
 
 _NAME = "default"
@@ -65,7 +66,7 @@ def _role(role: dict[str, Any], folders: list[str]) -> dict[str, Any]:
     }
     if role.get("portList"):
         resources["ports"] = {p["label"]: p.get("portNumber") or 1 for p in role["portList"]}
-    shown: dict[str, Any] = {
+    return {
         "instances": role.get("taskNumber") or 1,
         "completion": {
             "minFailedInstances": role.get("minFailedTaskCount", 1),
@@ -73,9 +74,7 @@ def _role(role: dict[str, Any], folders: list[str]) -> dict[str, Any]:
         },
         "dockerImage": _NAME,
         **dict.fromkeys(folders, _NAME),
+        "extraContainerOptions": {"shmMB": role.get("shmMB") or DEFAULT_SHM_MB},
         "resourcePerInstance": resources,
         "commands": [role["command"]],
     }
-    if role.get("shmMB"):
-        shown["extraContainerOptions"] = {"shmMB": role["shmMB"]}
-    return shown

@@ -45,6 +45,8 @@ _ROLE_NAME = re.compile(r"[A-Za-z0-9._~]+", re.ASCII)
 _VARIABLE = re.compile(r"\w+", re.ASCII)
 _EXTRA = re.compile(r"[A-Za-z0-9._]+", re.ASCII)
 _RETRY_ALWAYS = -2
+#: What a container has without a volume for it.
+DEFAULT_SHM_MB = 64
 
 
 class PortDraft(Draft):
@@ -280,6 +282,7 @@ def _role(path: str, role: TaskRoleDraft, draft: ConfigDraft, places: Folders) -
         gpus=role.gpu_number or 0,
         words=tuple(with_folders(role.command or "", places.code_path, places.output_path)),
         shm_mb=role.shm_mb,
+        told_shm_mb=DEFAULT_SHM_MB if role.shm_mb is None else None,
         ports=ports,
         completion=completion,
         marks=_marks(path, len(ports)),
