@@ -228,6 +228,15 @@ def test_ports_begin_where_they_are_told_to() -> None:
     ]
 
 
+def test_ports_whose_labels_make_the_same_variable_are_told_at_the_second() -> None:
+    labels = ["a.b", "http", "a_b", "A_b", "a~b"]
+    config = v1(role={"portList": [{"label": label} for label in labels]})
+    told = warnings(config)
+    assert list(told) == ["taskRoles[0].portList[2].label", "taskRoles[0].portList[4].label"]
+    assert "portList[0]" in told["taskRoles[0].portList[4].label"]
+    assert "a_b" in told["taskRoles[0].portList[4].label"]
+
+
 NEVER = [132, 135, 136, 141, 198, 220, 221, 222, *range(224, 236), 249, 252, 254]
 
 

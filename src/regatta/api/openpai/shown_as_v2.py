@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from regatta.api.openpai.retries import MOST_RETRIES
 from regatta.api.openpai.templates import as_text
 from regatta.api.openpai.version_one import DEFAULT_SHM_MB
 from regatta.api.secrets import MASK
@@ -29,7 +30,7 @@ def as_v2(config: dict[str, Any]) -> dict[str, Any]:
                 for kind, uri in folders.items()
             ),
         ],
-        "jobRetryCount": config.get("retryCount") or 0,
+        "jobRetryCount": _retries(config.get("retryCount") or 0),
         "taskRoles": {role["name"]: _role(role, list(folders)) for role in roles},
         "defaults": {"virtualCluster": config.get("virtualCluster") or "default"},
     }
@@ -48,6 +49,11 @@ def as_v2(config: dict[str, Any]) -> dict[str, Any]:
     if config.get("extras"):
         shown["extras"] = dict(config["extras"])
     return shown
+
+
+def _retries(count: int) -> int:
+    """v2 has no word for without end, and the most that there may be comes near it."""
+    return MOST_RETRIES if count < 0 else count
 
 
 def _image(config: dict[str, Any]) -> dict[str, Any]:
