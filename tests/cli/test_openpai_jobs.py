@@ -46,6 +46,15 @@ def test_a_config_is_checked_and_tried_without_running_it(regatta: Regatta) -> N
     assert "planted" not in tried.out + tried.err + valid.out + valid.err
 
 
+def test_what_a_config_asks_for_in_vain_is_told_before_it_runs(regatta: Regatta) -> None:
+    file = regatta.write(hello("Chosen", "true", gpuType="Tesla-V100"), "chosen.json")
+
+    for command in (["validate", file], ["run", file]):
+        said = regatta(*command)
+        assert said.code == 0, said
+        assert "gpuType: it chooses nothing on this machine" in said.out + said.err
+
+
 def test_a_wrong_config_is_told_in_its_own_words(regatta: Regatta) -> None:
     file = regatta.write(hello("j").replace("taskNumber", "taskNumbr"), "bad.json")
 

@@ -19,6 +19,8 @@ API_VERSION = f"{GROUP}/v1"
 KIND = "PaddleJob"
 #: Stands for each role that is not named, where something is said by role.
 EVERY_ROLE = "*"
+#: What a task is told of its shared memory. One that says it itself is believed.
+SHARED_MEMORY_VARIABLE = "PAI_CURRENT_TASK_ROLE_SHM_MB"
 
 
 class Phase(StrEnum):

@@ -114,6 +114,7 @@ def test_every_replica_is_told_whose_job_it_is(config: dict[str, Any], setting: 
         "PAI_DEFAULT_FS_URI": setting.default_fs_uri,
         "PAI_VIRTUAL_CLUSTER": "vc",
         "PAI_JOB_VC_NAME": "vc",
+        "PAI_CURRENT_TASK_ROLE_SHM_MB": "64" if "jobName" in config else "0",
     }
     assert own <= set(seen) if "jobName" in config else own.isdisjoint(seen)
 
@@ -147,6 +148,36 @@ def test_resources_are_requested_as_they_are_limited() -> None:
     assert found["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
     [volume] = task(v1(role=asked))["template"]["spec"]["volumes"]
     assert volume["emptyDir"]["sizeLimit"] == "128Mi"
+
+
+SHARED_MEMORY = {
+    "v1 has what a container has by itself": (v1(), None, "64"),
+    "v2 has more, and OpenPAI told 0": (v2(), "512Mi", "0"),
+    "what v1 says is a volume": (v1(role={"shmMB": 80}), "80Mi", None),
+    "what v2 says is a volume": (
+        v2(role={"extraContainerOptions": {"shmMB": 80}}),
+        "80Mi",
+        None,
+    ),
+    "its author tells another": (
+        v1(jobEnvs={"PAI_CURRENT_TASK_ROLE_SHM_MB": "7"}),
+        None,
+        "7",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "volume", "told"), SHARED_MEMORY.values(), ids=SHARED_MEMORY.keys()
+)
+def test_shared_memory_is_as_large_as_in_openpai_and_told_so(
+    config: dict[str, Any], volume: str | None, told: str | None
+) -> None:
+    """None is told where the brain reads the volume."""
+    pod = task(config)["template"]["spec"]
+    sizes = [each["emptyDir"]["sizeLimit"] for each in pod.get("volumes", ())]
+    assert sizes == ([volume] if volume else [])
+    assert variables(config).get("PAI_CURRENT_TASK_ROLE_SHM_MB") == told
 
 
 def test_a_kind_of_gpu_is_a_label_of_nodes() -> None:
@@ -197,15 +228,24 @@ def test_ports_begin_where_they_are_told_to() -> None:
     ]
 
 
+def test_ports_whose_labels_make_the_same_variable_are_told_at_the_second() -> None:
+    labels = ["a.b", "http", "a_b", "A_b", "a~b"]
+    config = v1(role={"portList": [{"label": label} for label in labels]})
+    told = warnings(config)
+    assert list(told) == ["taskRoles[0].portList[2].label", "taskRoles[0].portList[4].label"]
+    assert "portList[0]" in told["taskRoles[0].portList[4].label"]
+    assert "a_b" in told["taskRoles[0].portList[4].label"]
+
+
 NEVER = [132, 135, 136, 141, 198, 220, 221, 222, *range(224, 236), 249, 252, 254]
 
 
 @pytest.mark.parametrize(
     ("config", "limit", "codes"),
     [
-        (v1(retryCount=3), 3, sorted([*NEVER, 139])),
-        (v1(retryCount=-1), -1, sorted([*NEVER, 139])),
-        (v1(retryCount=-2), -1, sorted([*NEVER, 139])),
+        (v1(retryCount=3), 3, sorted([*NEVER, 139, 196])),
+        (v1(retryCount=-1), -1, sorted([*NEVER, 139, 196])),
+        (v1(retryCount=-2), -1, sorted([*NEVER, 139, 196])),
         (v2(jobRetryCount=3), 3, NEVER),
     ],
 )

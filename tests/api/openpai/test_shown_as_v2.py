@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from regatta.api.openpai.shown_as_v2 import as_v2
 from tests.api.openpai.configs import converted, v1, words
 from tests.api.openpai.test_conversion_files import good
@@ -93,6 +95,20 @@ def test_what_is_shown_could_be_submitted() -> None:
             assert ours.get("completion", {}).get("minFailed", 1) == theirs.get(
                 "completion", {}
             ).get("minFailed", 1)
+
+
+@pytest.mark.parametrize(("said", "shown"), [(None, 0), (3, 3), (-1, 1000), (-2, 1000)])
+def test_retries_without_end_are_shown_as_the_most_that_v2_takes(
+    said: int | None, shown: int
+) -> None:
+    config = as_v2(v1(retryCount=said))
+    assert config["jobRetryCount"] == shown
+    assert converted(config).document["spec"].get("runPolicy", {}).get("backoffLimit", 0) == shown
+
+
+def test_what_v1_does_not_say_is_shown_as_v1_means_it() -> None:
+    """v2 means another size where it does not say one."""
+    assert as_v2(v1())["taskRoles"]["main"]["extraContainerOptions"] == {"shmMB": 64}
 
 
 def test_variables_are_exported_before_the_command() -> None:

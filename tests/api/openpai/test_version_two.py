@@ -133,6 +133,30 @@ def test_the_addresses_of_data_are_a_list_of_texts(uri: object) -> None:
     assert problems(config) == ["prerequisites[1].uri"]
 
 
+@pytest.mark.parametrize("kind", ["script", "output", "data"])
+def test_only_an_image_must_say_where_it_is(kind: str) -> None:
+    """What a plugin runs is somewhere else, or nowhere."""
+    assert warnings(v2(prerequisites=[{"type": kind, "name": "p"}])) == {}
+
+
+@pytest.mark.parametrize(("length", "wrong"), [(255, []), (256, ["prerequisites[1].name"])])
+def test_a_prerequisites_name_is_as_long_as_a_jobs(length: int, wrong: list[str]) -> None:
+    config = v2(prerequisites=[{"type": "script", "name": "p" * length}])
+    assert (problems(config) if wrong else list(warnings(config))) == wrong
+
+
+@pytest.mark.parametrize("version", ["1.5", 1, 1.5])
+def test_a_version_is_text_or_a_number(version: object) -> None:
+    assert warnings(v2(version=version, image={"version": version})) == {}
+
+
+def test_a_deployment_that_is_nowhere_is_told_in_openpais_words() -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        converted(v2(defaults={"deployment": "d"}))
+    [told] = caught.value.problems
+    assert told.message == "Default deployment d does not exist. Write it below deployments"
+
+
 def test_an_output_has_one_address() -> None:
     config = v2(prerequisites=[{"type": "output", "name": "o", "uri": ["a"]}])
     assert problems(config) == ["prerequisites[1].uri"]

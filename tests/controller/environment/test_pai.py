@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -200,6 +201,20 @@ def test_what_cannot_be_read_of_a_template_counts_as_nothing(pod: dict[str, Any]
     own = {variable["name"]: variable.get("value") for variable in pai.own(JOB, place)}
 
     assert own["PAI_RESOURCE"] == "0,0,0,0"
+
+
+@pytest.mark.parametrize(("said", "told"), [("128", "128"), ("0", "0"), ("much", "64"), ("", "64")])
+def test_a_container_that_names_its_shared_memory_itself_is_believed(said: str, told: str) -> None:
+    template = copy.deepcopy(SHM)
+    template["spec"]["containers"][0]["env"] = [
+        {"name": "PAI_CURRENT_TASK_ROLE_SHM_MB", "value": said}
+    ]
+
+    seen = environments(a_job().with_task("t", 1, template=template))["j-t-0"]
+
+    assert seen["PAI_CURRENT_TASK_ROLE_SHM_MB"] == said
+    assert seen["PAI_RESOURCE"].rpartition(",")[2] == told
+    assert seen["PAI_RESOURCE_t"] == seen["PAI_RESOURCE"]
 
 
 @pytest.mark.parametrize(("room", "told"), [(1, True), (0, False)])

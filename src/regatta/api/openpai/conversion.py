@@ -21,7 +21,7 @@ from regatta.api.openpai.wanted import Registry, Setting
 from regatta.api.problems import Problem
 from regatta.api.secrets import JobSecret
 from regatta.api.source.limits import check_plain
-from regatta.api.source.paths import lineage
+from regatta.api.source.paths import lineage, split
 
 _OURS = ("apiVersion", "kind")
 
@@ -51,6 +51,18 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     def where(self, path: str) -> str:
         """The author's field that a place of the document comes from; itself where none does."""
         return next((self.marks[at] for at in lineage(path) if at in self.marks), path)
+
+    def says(self, field: str) -> bool:
+        """Whether the author wrote this field of the config, and more than nothing."""
+        value: Any = self.config
+        for step in split(field):
+            if isinstance(value, dict):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
+            else:
+                return False
+        return value is not None
 
     def told(self, problem: Problem) -> Problem:
         """What somebody found in the document, at the field that its author wrote."""

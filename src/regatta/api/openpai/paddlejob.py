@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.api.job import API_VERSION, GROUP, KIND, CleanPodPolicy, Mode
+from regatta.api.job import (
+    API_VERSION,
+    GROUP,
+    KIND,
+    SHARED_MEMORY_VARIABLE,
+    CleanPodPolicy,
+    Mode,
+)
 from regatta.api.openpai.dns_names import job_label, role_labels, room_for_job
 from regatta.api.openpai.scripts import literal
 from regatta.api.openpai.wanted import Wanted, WantedPort, WantedRole
@@ -114,7 +121,10 @@ def registry_secret(job: str) -> str:
 
 
 def _env(wanted: Wanted, role: WantedRole, job: str) -> list[dict[str, Any]]:
-    literals = [{"name": name, "value": literal(value)} for name, value in wanted.variables.items()]
+    variables = dict(wanted.variables)
+    if role.told_shm_mb is not None:
+        variables.setdefault(SHARED_MEMORY_VARIABLE, str(role.told_shm_mb))
+    literals = [{"name": name, "value": literal(value)} for name, value in variables.items()]
     secrets = [
         {
             "name": variable,

@@ -17,7 +17,7 @@ from regatta.api.checks.quotes import about_text
 from regatta.api.checks.rules import MAX_REPLICAS
 from regatta.api.checks.suggestions import closest, did_you_mean, listed, shown
 from regatta.api.checks.task_rules import MAX_TASKS, PORTS_PER_REPLICA
-from regatta.api.problems import Problem, Severity
+from regatta.api.problems import Problem
 from regatta.api.source.paths import join_all, lineage
 
 ALWAYS_THERE = ("http", "ssh")
@@ -150,14 +150,6 @@ def check_size(path: str, roles: int, field: str, counts: Iterable[int]) -> Iter
             f"{field} comes to {total:,} tasks in all; a job has at most {MAX_REPLICAS:,}, because "
             "each is told of all the others",
         )
-
-
-def check_minimum(
-    path: str, count: int | None, field: str, tasks: int, severity: Severity = "error"
-) -> Iterator[Problem]:
-    if count is not None and count > tasks:
-        said = f"found {count}, above {field}, which is {tasks}; it can never happen"
-        yield Problem(path, said, severity)
 
 
 def check_ports(path: str, counts: dict[str, int]) -> Iterator[Problem]:

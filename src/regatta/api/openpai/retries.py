@@ -7,8 +7,8 @@ from typing import Any, Literal
 #: Ends that OpenPAI calls the user's own, and permanent: signals for a program's mistakes, a full
 #: disk, a missing image, barriers that cannot open, and what it recognised in a log.
 _NEVER = (132, 135, 136, 141, 198, *range(220, 223), *range(224, 236), 249, 252, 254)
-#: A segmentation fault is that in v1 alone.
-_NEVER_IN_V1 = (139,)
+#: A segmentation fault is that in v1 alone, which has a number for running out of memory, too.
+_NEVER_IN_V1 = (139, 196)
 FOR_EVER = -1
 MOST_RETRIES = 1000
 

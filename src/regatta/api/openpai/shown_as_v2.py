@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from regatta.api.openpai.retries import MOST_RETRIES
 from regatta.api.openpai.templates import as_text
+from regatta.api.openpai.version_one import DEFAULT_SHM_MB
 from regatta.api.secrets import MASK
 
 _NAME = "default"
@@ -28,7 +30,7 @@ def as_v2(config: dict[str, Any]) -> dict[str, Any]:
                 for kind, uri in folders.items()
             ),
         ],
-        "jobRetryCount": config.get("retryCount") or 0,
+        "jobRetryCount": _retries(config.get("retryCount") or 0),
         "taskRoles": {role["name"]: _role(role, list(folders)) for role in roles},
         "defaults": {"virtualCluster": config.get("virtualCluster") or "default"},
     }
@@ -49,6 +51,11 @@ def as_v2(config: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def _retries(count: int) -> int:
+    """v2 has no word for without end, and the most that there may be comes near it."""
+    return MOST_RETRIES if count < 0 else count
+
+
 def _image(config: dict[str, Any]) -> dict[str, Any]:
     image = {"type": "dockerimage", "name": _NAME, "uri": config["image"]}
     if not config.get("authFile"):
@@ -65,7 +72,7 @@ def _role(role: dict[str, Any], folders: list[str]) -> dict[str, Any]:
     }
     if role.get("portList"):
         resources["ports"] = {p["label"]: p.get("portNumber") or 1 for p in role["portList"]}
-    shown: dict[str, Any] = {
+    return {
         "instances": role.get("taskNumber") or 1,
         "completion": {
             "minFailedInstances": role.get("minFailedTaskCount", 1),
@@ -73,9 +80,7 @@ def _role(role: dict[str, Any], folders: list[str]) -> dict[str, Any]:
         },
         "dockerImage": _NAME,
         **dict.fromkeys(folders, _NAME),
+        "extraContainerOptions": {"shmMB": role.get("shmMB") or DEFAULT_SHM_MB},
         "resourcePerInstance": resources,
         "commands": [role["command"]],
     }
-    if role.get("shmMB"):
-        shown["extraContainerOptions"] = {"shmMB": role["shmMB"]}
-    return shown

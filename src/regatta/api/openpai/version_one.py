@@ -13,6 +13,7 @@ from regatta.api.checks.names import LONGEST, about_label, about_label_value
 from regatta.api.checks.schema import Draft, Text
 from regatta.api.checks.suggestions import shown
 from regatta.api.errors import InvalidConfig
+from regatta.api.job import in_variables
 from regatta.api.openpai.paddlejob import DEFAULT_CLUSTER, common_marks
 from regatta.api.openpai.path_fields import Folders, folders
 from regatta.api.openpai.reading import (
@@ -20,7 +21,6 @@ from regatta.api.openpai.reading import (
     FromOne,
     FromZero,
     Ports,
-    check_minimum,
     check_ports,
     check_size,
     count_or_never,
@@ -36,15 +36,19 @@ from regatta.api.problems import Problem
 from regatta.api.source.limits import capped
 from regatta.api.source.paths import join
 
+# Scripts look for these two to the letter.
 OBSOLETE = (
     "killAllOnCompletedTaskNumber has been obsoleted, please use minFailedTaskCount and "
     "minSucceededTaskCount instead."
 )
+TOO_MANY = "minFailedTaskCount or minSucceededTaskCount should not be greater than tasks number."
 _JOB_NAME = re.compile(r"[A-Za-z0-9\-._]+", re.ASCII)
 _ROLE_NAME = re.compile(r"[A-Za-z0-9._~]+", re.ASCII)
 _VARIABLE = re.compile(r"\w+", re.ASCII)
 _EXTRA = re.compile(r"[A-Za-z0-9._]+", re.ASCII)
 _RETRY_ALWAYS = -2
+#: What a container has without a volume for it.
+DEFAULT_SHM_MB = 64
 
 
 class PortDraft(Draft):
@@ -226,7 +230,12 @@ def _check_role(path: str, role: TaskRoleDraft) -> Iterator[Problem]:
         ("minFailedTaskCount", role.min_failed_task_count),
         ("minSucceededTaskCount", role.min_succeeded_task_count),
     ):
-        yield from check_minimum(f"{path}.{field}", count, "taskNumber", role.tasks)
+        if count is not None and count > role.tasks:
+            yield Problem(
+                f"{path}.{field}",
+                f"{TOO_MANY} Found {count}, and taskNumber is {role.tasks}; write {role.tasks} at "
+                "most, or ask for more tasks",
+            )
     yield from _check_port_list(f"{path}.portList", role)
 
 
@@ -280,6 +289,7 @@ def _role(path: str, role: TaskRoleDraft, draft: ConfigDraft, places: Folders) -
         gpus=role.gpu_number or 0,
         words=tuple(with_folders(role.command or "", places.code_path, places.output_path)),
         shm_mb=role.shm_mb,
+        told_shm_mb=DEFAULT_SHM_MB if role.shm_mb is None else None,
         ports=ports,
         completion=completion,
         marks=_marks(path, len(ports)),
@@ -343,6 +353,7 @@ def _advice(draft: ConfigDraft) -> Iterator[Problem]:
             "found -2: the job starts again after every failure, as with -1, but not after a "
             "success",
         )
+    yield from _about_labels(draft)
     envs = draft.job_envs or {}
     if envs.get("isDebug"):
         yield warning(
@@ -352,3 +363,21 @@ def _advice(draft: ConfigDraft) -> Iterator[Problem]:
         )
     if envs.get("paiAzRDMA"):
         yield warning("jobEnvs.paiAzRDMA", "no RDMA device is given to the tasks")
+
+
+def _about_labels(draft: ConfigDraft) -> Iterator[Problem]:
+    """Names of roles that come to the same are refused with every job of tasks; ports are not."""
+    for path, role in draft.roles():
+        first: dict[str, int] = {}
+        for i, port in enumerate(role.port_list or ()):
+            if port is None or port.label is None:
+                continue
+            j = first.setdefault(in_variables(port.label), i)
+            if j != i:
+                yield Problem(
+                    f"{path}.portList[{i}].label",
+                    f"found {shown(port.label)}, which in a variable's name is what that of "
+                    f"portList[{j}] is, {in_variables(port.label)}: tasks read the ports of one of "
+                    "them there; call it otherwise",
+                    "warning",
+                )

@@ -73,6 +73,7 @@ def _role(name: str, role: TaskRoleDraft, draft: ConfigDraft) -> WantedRole:
     least = _possible(wanted, role.tasks)
     if least is not None:
         completion["minSucceeded"] = least
+    said = options.shm_mb if options else None
     filled = secret_values.fill(pieces_of(name, draft), values_of(role, draft))
     return WantedRole(
         name=name,
@@ -82,7 +83,8 @@ def _role(name: str, role: TaskRoleDraft, draft: ConfigDraft) -> WantedRole:
         memory_mb=asked.memory_mb or 0,
         gpus=asked.gpu or 0,
         words=tuple(strict(filled.script, filled.fillings)),
-        shm_mb=(options and options.shm_mb) or DEFAULT_SHM_MB,
+        shm_mb=DEFAULT_SHM_MB if said is None else said,
+        told_shm_mb=0 if said is None else None,  # as OpenPAI has it, whatever there is
         ports=tuple(
             WantedPort(label=label, count=count or 1)
             for label, count in (asked.ports or {}).items()

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from regatta.api.checks.names import about_label
-from regatta.api.checks.suggestions import did_you_mean, listed, shown
+from regatta.api.checks.suggestions import did_you_mean, listed, shown, shown_key
 from regatta.api.openpai import plugins, secret_values
 from regatta.api.openpai.reading import (
     LONGEST_NAME,
     about_unknown,
-    check_minimum,
     check_ports,
     check_size,
 )
@@ -45,25 +44,32 @@ def check(draft: ConfigDraft) -> Iterator[Problem]:
 
 
 def _check_identity(draft: ConfigDraft) -> Iterator[Problem]:
-    version = draft.protocol_version
-    if version is None:
+    if draft.protocol_version is None:
         yield Problem("protocolVersion", "missing; write 2")
-    elif type(version) not in (int, str) or str(version) != "2":
-        yield Problem("protocolVersion", f"found {shown(version)}; write 2")
     if draft.name is None:
         yield Problem("name", "missing; write a name of letters, digits, - and _")
-    elif not _NAME.fullmatch(draft.name):
-        yield Problem("name", f"found {shown(draft.name)}; a name has letters, digits, - and _")
-    elif len(draft.name) > LONGEST_NAME:
-        yield Problem(
-            "name", f"found {shown(draft.name)}; a name has at most {LONGEST_NAME} characters"
-        )
+    yield from _check_common("", draft)
     if draft.type != "job":
         found = "missing" if draft.type is None else f"found {shown(draft.type)}"
         yield Problem("type", f"{found}; write job")
     cluster = draft.defaults and draft.defaults.virtual_cluster
     if cluster and (message := about_label(cluster, "a virtual cluster")):
         yield Problem("defaults.virtualCluster", message)
+
+
+def _check_common(path: str, said: ConfigDraft | PrerequisiteDraft) -> Iterator[Problem]:
+    """What a job and each of its prerequisites say of themselves."""
+    protocol, name, version = said.protocol_version, said.name, said.version
+    if protocol is not None and (type(protocol) not in (int, str) or str(protocol) != "2"):
+        yield Problem(join(path, "protocolVersion"), f"found {shown(protocol)}; write 2")
+    if name is not None and not _NAME.fullmatch(name):
+        wrong = f"found {shown(name)}; a name has letters, digits, - and _"
+        yield Problem(join(path, "name"), wrong)
+    elif name is not None and len(name) > LONGEST_NAME:
+        wrong = f"found {shown(name)}; a name has at most {LONGEST_NAME} characters"
+        yield Problem(join(path, "name"), wrong)
+    if version is not None and type(version) not in (str, int, float):
+        yield Problem(join(path, "version"), f"found {shown(version)}; write text or a number")
 
 
 # Prerequisites
@@ -82,11 +88,11 @@ def _check_prerequisites(draft: ConfigDraft) -> Iterator[Problem]:
         if item.name is None:
             yield Problem(f"{path}.name", "missing; task roles refer to it by its name")
             continue
-        if (item.type, item.name) in seen:
+        if item.type in TYPES and (item.type, item.name) in seen:
             yield Problem(
                 f"{path}.name",
-                f"{shown(item.name)} is the name of {seen[item.type, item.name]} already, and both "
-                f"are of type {item.type}",
+                f"Duplicate {item.type} prerequisites {shown_key(item.name)}. "
+                f"{seen[item.type, item.name]} is called so already; call this one otherwise",
             )
         seen.setdefault((item.type, item.name), path)
 
@@ -94,6 +100,7 @@ def _check_prerequisites(draft: ConfigDraft) -> Iterator[Problem]:
 def _check_prerequisite(
     path: str, item: PrerequisiteDraft, draft: ConfigDraft
 ) -> Iterator[Problem]:
+    yield from _check_common(path, item)
     if item.type not in TYPES:
         found = "missing" if item.type is None else f"found {shown(item.type)}"
         hint = did_you_mean(item.type, TYPES)
@@ -140,12 +147,20 @@ def _check_reference(
         for item in draft.prerequisites or ()
         if item and item.name and kind in (None, item.type)
     )
-    there = f"There are: {listed(of_kind)}" if of_kind else "there are none"
+    of_that = f" of type {kind}" if kind else ""
+    there = f"There is none{of_that}; write one below prerequisites"
+    if of_kind:
+        there = f"{f'Those{of_that}' if kind else 'There are'}: {listed(of_kind)}"
     yield Problem(
         path,
-        f"there is no prerequisite {shown(name)}{f' of type {kind}' if kind else ''}; "
-        f"{did_you_mean(name, of_kind)}{there}",
+        f"Prerequisite {shown_key(name or '')} does not exist. {_meant(name, of_kind)}{there}",
     )
+
+
+def _meant(name: str | None, known: Iterable[str]) -> str:
+    """`did_you_mean`, after the sentence that OpenPAI's scripts look for."""
+    hint = did_you_mean(name, known)
+    return hint[:1].upper() + hint[1:]
 
 
 # Task roles
@@ -191,8 +206,12 @@ def _check_role(path: str, role: TaskRoleDraft, draft: ConfigDraft) -> Iterator[
             ("minFailedInstances", completion.min_failed_instances),
             ("minSucceededInstances", completion.min_succeeded_instances),
         ):
-            at = f"{path}.completion.{field}"
-            yield from check_minimum(at, count, "instances", role.tasks, "warning")
+            if count is not None and count > role.tasks:
+                yield Problem(
+                    f"{path}.completion.{field}",
+                    f"found {count}, above instances, which is {role.tasks}; it can never happen",
+                    "warning",
+                )
 
 
 def _check_resources(path: str, role: TaskRoleDraft) -> Iterator[Problem]:
@@ -240,17 +259,19 @@ def _check_deployments(draft: ConfigDraft) -> Iterator[Problem]:
             yield Problem(f"{path}.name", "missing; defaults.deployment refers to it by its name")
         elif item.name in seen:
             yield Problem(
-                f"{path}.name", f"{shown(item.name)} is the name of {seen[item.name]} already"
+                f"{path}.name",
+                f"Duplicate deployments {shown_key(item.name)}. {seen[item.name]} is called so "
+                "already; call this one otherwise",
             )
         if item.name is not None:
             seen.setdefault(item.name, path)
         yield from _check_deployment(path, item, list(draft.task_roles or {}))
     chosen = draft.defaults and draft.defaults.deployment
     if chosen and chosen not in seen:
-        there = f"There are: {listed(seen)}" if seen else "there are none"
+        there = f"There are: {listed(seen)}" if seen else "Write it below deployments"
         yield Problem(
             "defaults.deployment",
-            f"there is no deployment {shown(chosen)}; {did_you_mean(chosen, seen)}{there}",
+            f"Default deployment {shown_key(chosen)} does not exist. {_meant(chosen, seen)}{there}",
         )
 
 

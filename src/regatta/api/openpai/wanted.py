@@ -44,7 +44,10 @@ class WantedRole(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int
     #: The words that start it, as the process gets them.
     words: tuple[str, ...]
+    #: Of the volume at /dev/shm; None: it has what a container has by itself.
     shm_mb: int | None = None
+    #: What its variables say of that; None: as much as the volume has.
+    told_shm_mb: int | None = None
     ports: tuple[WantedPort, ...] = ()
     #: `minFailed` and `minSucceeded`, as a PaddleJob has them.
     completion: dict[str, int | None] = {}

@@ -8,10 +8,18 @@ a variable's name whatever a shell could not read becomes an underscore.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from regatta.api import quantity
-from regatta.api.job import Completion, Job, RoleSpec, TaskPort, in_variables
+from regatta.api.job import (
+    SHARED_MEMORY_VARIABLE,
+    Completion,
+    Job,
+    RoleSpec,
+    TaskPort,
+    in_variables,
+)
 from regatta.api.source.limits import MAX_STRING
 from regatta.controller.environment.places import (
     Place,
@@ -26,6 +34,7 @@ _ALWAYS = ("http", "ssh")
 #: How "never" is said where a number is expected.
 _NEVER = -1
 _SHARED_MEMORY = "/dev/shm"
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def shared(job: Job, places: dict[str, list[Place]]) -> dict[str, str]:
@@ -62,7 +71,7 @@ def own(job: Job, place: Place) -> list[Variable]:
         **_same(asked.cpus, "PAI_CURRENT_TASK_ROLE_CPU_COUNT", "PAI_TASK_CPU_NUM"),
         **_same(asked.megabytes, "PAI_CURRENT_TASK_ROLE_MEM_MB", "PAI_TASK_MEM_MB"),
         **_same(asked.gpus, "PAI_CURRENT_TASK_ROLE_GPU_COUNT", "PAI_TASK_GPU_NUM"),
-        "PAI_CURRENT_TASK_ROLE_SHM_MB": asked.shared_megabytes,
+        SHARED_MEMORY_VARIABLE: asked.shared_megabytes,
         "PAI_RESOURCE": asked.in_one,
         "PAI_CURRENT_TASK_ROLE_MIN_FAILED_TASK_COUNT": _count(completion.min_failed),
         "PAI_CURRENT_TASK_ROLE_MIN_SUCCEEDED_TASK_COUNT": _needed(spec),
@@ -148,8 +157,13 @@ class _Asked:
 
 
 def _shared_megabytes(pod: dict[str, Any]) -> int:
-    """Of the volume that the first container has in place of its /dev/shm; 0: none."""
-    mounts = [m for c in pod.get("containers", [])[:1] for m in c.get("volumeMounts") or ()]
+    """Of the volume that the first container has in place of its /dev/shm; 0: none. Where it has
+    the variable from elsewhere, the others say the same as that."""
+    first = pod.get("containers", [])[:1]
+    said = {each.get("name"): each.get("value") for c in first for each in c.get("env") or ()}
+    if _NUMBER.fullmatch(own := said.get(SHARED_MEMORY_VARIABLE) or ""):
+        return int(own)
+    mounts = [mount for c in first for mount in c.get("volumeMounts") or ()]
     names = {mount.get("name") for mount in mounts if mount.get("mountPath") == _SHARED_MEMORY}
     sizes = [
         volume["emptyDir"]["sizeLimit"]

@@ -72,6 +72,30 @@ def test_a_container_sees_the_gpus_it_asked_for(
 
 
 @pytest.mark.parametrize(
+    ("env", "runtime", "devices"),
+    [
+        ({"PAI_TASK_INDEX": "0"}, "none", "GPU-a,GPU-b"),
+        ({"PAI_TASK_INDEX": "0", "CUDA_VISIBLE_DEVICES": "GPU-b"}, "none", "GPU-b"),
+        ({"PAI_TASK_INDEX": "0", "NVIDIA_VISIBLE_DEVICES": "all"}, "none", "all"),
+        ({"PAI_TASK_INDEX": "0"}, "podman", None),
+        ({"PADDLE_TRAINER_ID": "0"}, "none", None),
+    ],
+    ids=["a task", "its own choice", "its own word", "its container is told", "no task"],
+)
+def test_a_task_knows_its_gpus_by_openpais_name_too(
+    tmp_path: Path, env: dict[str, str], runtime: str, devices: str | None
+) -> None:
+    container = {
+        "image": "x",
+        "resources": {"limits": {"nvidia.com/gpu": 2}},
+        "env": [{"name": name, "value": value} for name, value in env.items()],
+    }
+    placement = Placement(address="127.64.0.7", port_base=12340, gpus=("GPU-a", "GPU-b"))
+    run = run_of(a_pod(container), tmp_path, placement=placement, context={"runtime": runtime})
+    assert run.containers[0].sees.get("NVIDIA_VISIBLE_DEVICES") == devices
+
+
+@pytest.mark.parametrize(
     ("text", "expanded"),
     [
         ("$(A)", "1"),

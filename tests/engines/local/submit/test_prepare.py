@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from regatta.api.errors import InvalidJob, NeverFits, PreflightFailed, RegattaEr
 from regatta.engines.base import Shell, Submission
 from regatta.engines.local.submit.prepare import check_here
 from tests.api.builders import a_job
+from tests.api.openpai.configs import v1, v2
 from tests.doors import shell_job
 
 NUL = {
@@ -45,6 +47,53 @@ def test_an_interpreter_that_is_not_there_is_refused_whoever_would_run_it(python
         check_here(Submission(text=shell_job("demo", "python train.py")), shell)
     (problem,) = refused.value.problems
     assert problem.message.startswith(f"--python {python}: there is no such program")
+
+
+def warned(config: dict[str, Any], **shell: Any) -> list[str]:
+    """The fields at which a submission of one of OpenPAI's configs is warned."""
+    submission = Submission(text=json.dumps(config), user="ada")
+    place = Shell(environment={"PATH": os.environ["PATH"]}, no_preflight=True, **shell)
+    return [problem.path for problem in check_here(submission, place).warnings]
+
+
+AUTH = {"auth": {"username": "ada", "password": "x"}}
+SHM = {"extraContainerOptions": {"shmMB": 80}}
+SECOND = {"name": "second", "command": "true"}
+IGNORED: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "a kind of GPU, once for all roles": (
+        {**v1(gpuType="Tesla-V100"), "taskRoles": [v1()["taskRoles"][0], SECOND]}, ["gpuType"]),
+    "v1's shared memory": (v1(role={"shmMB": 80}), ["taskRoles[0].shmMB"]),
+    "v2's shared memory": (v2(role=SHM), ["taskRoles.main.extraContainerOptions.shmMB"]),
+    "who one is to a registry": (v2(image=AUTH), ["prerequisites[0].auth"]),
+    "v1's virtual cluster": (v1(virtualCluster="vc"), ["virtualCluster"]),
+    "v2's virtual cluster": (
+        v2(defaults={"virtualCluster": "vc"}), ["defaults.virtualCluster"]),
+    "nothing of what v1 does not say": (v1(), []),
+    "nothing of what v2 does not say": (v2(), []),
+    "nothing of what is said to be nothing": (
+        v2(role={"extraContainerOptions": {"shmMB": None}}), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "fields"), IGNORED.values(), ids=IGNORED)
+def test_what_a_config_asks_for_and_is_not_done_here_is_told_at_its_field(
+    config: dict[str, Any], fields: list[str]
+) -> None:
+    assert warned(config) == fields
+
+
+def test_a_member_of_a_team_is_not_told_of_what_the_server_does(tmp_path: Path) -> None:
+    """Its virtual clusters say who may use it."""
+    shared = {"directory": str(tmp_path), "folders": ()}
+    config = v1(virtualCluster="vc", gpuType="Tesla-V100", role={"shmMB": 80})
+    assert warned(config, **shared) == ["gpuType", "taskRoles[0].shmMB"]
+
+
+def test_a_paddle_job_gets_no_warning_for_what_has_no_meaning_here() -> None:
+    """Its notes in a dry run have it."""
+    text = a_job().pod(nodeSelector={"gpu": "a100"}).text()
+    place = Shell(environment={"PATH": os.environ["PATH"]}, no_preflight=True)
+    assert check_here(Submission(text=text), place).warnings == ()
 
 
 def told(

@@ -37,7 +37,9 @@ def test_a_job_of_v1_from_its_submit_to_its_end(on_both: TeamServer, tmp_path: P
         "STOPPED",
     )
     wait_for(on_both, ann, "old_1", "STOPPED")
-    ended = on_both.ask("GET", f"{MINE}/old_1", ann).json["jobStatus"]
+    shown = on_both.ask("GET", f"{MINE}/old_1", ann).json
+    assert shown["taskRoles"]["default"]["taskStatuses"][0]["containerExitCode"] == -7400
+    ended = shown["jobStatus"]
     assert (ended["appExitCode"], ended["subState"]) == (-7351, "FRAMEWORK_COMPLETED")
     assert ended["appExitSpec"]["phrase"] == "APP_STOP_FRAMEWORK_REQUESTED"
     gone = on_both.ask("DELETE", f"{MINE}/old_1", ann)

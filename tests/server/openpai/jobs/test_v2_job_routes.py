@@ -286,9 +286,10 @@ def test_a_body_that_changes_nothing_is_refused(shared: TeamServer, body: bytes)
 
 def test_warnings_are_in_a_header_that_any_client_can_read(shared: TeamServer) -> None:
     ann = shared.token("ann")
-    more = {"retryCount": -2, "extras": {"submitFrom": "ü"}}
+    more = {"retryCount": -2, "extras": {"submitFrom": "ü"}, "gpuType": "Tesla-V100"}
     answer = submit(shared, ann, hello("warned", "true", **more))
     assert "retryCount" in answer.headers["X-Warning"]
+    assert "gpuType" in answer.headers["X-Warning"]
     stop(shared, ann, "warned")
 
 

@@ -56,6 +56,8 @@ PROGRESS_PATH = str(Path(regatta._inject.__file__).parent)
 #: Where a container sees that folder.
 PROGRESS_PATH_IN_CONTAINER = "/opt/regatta"
 DEFAULT_GRACE_SECONDS = 30.0
+#: What only jobs of tasks have, whose programs know GPUs by one more name.
+_OF_A_TASK = "PAI_TASK_INDEX"
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,6 +256,8 @@ class _Builder:
         mounts += [Mount(source=os.devnull, target=target) for target in self._volumes.unmet]
         library = self._context.library or PROGRESS_PATH
         env = self._with_ours(self._of_shell(container), theirs, gpus, library)
+        if _OF_A_TASK in theirs:  # in a container, whoever gives it the GPUs says so
+            env.setdefault("NVIDIA_VISIBLE_DEVICES", env["CUDA_VISIBLE_DEVICES"])
         return Process(
             name=container.get("name", ""),
             argv=self._argv(container, path, command, args, env),

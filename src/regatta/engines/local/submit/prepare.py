@@ -32,7 +32,7 @@ from regatta.engines.local.scheduling.reservations import BEGINNING
 from regatta.engines.local.scheduling.scheduler import never_fits
 from regatta.engines.local.store.records import Context, Reservation
 from regatta.engines.local.store.secrets_file import Secrets, for_processes
-from regatta.engines.local.submit.ignored import list_ignored
+from regatta.engines.local.submit.ignored import ignored_of_config, list_ignored
 from regatta.engines.local.submit.inspection import Findings, Question, inspect
 from regatta.engines.local.submit.paddle_probe import Probe, probe_paddle
 from regatta.engines.local.submit.rehearsal import Rehearsal, rehearse_here
@@ -98,6 +98,10 @@ def prepare(
         probe,
     )
     warnings += loaded.with_lines(found.warnings)
+    if loaded.config is not None:
+        ignored = loaded.with_lines(ignored_of_config(job, context))
+        # Not of what a default added; and what roles have in common is one field of the config.
+        warnings += dict.fromkeys(told for told in ignored if loaded.config.says(told.path))
     refuse(
         job.name,
         wrong=loaded.wrong,

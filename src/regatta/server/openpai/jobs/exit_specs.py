@@ -15,20 +15,36 @@ from regatta.server.openpai_states import NO_EXIT_CODE, STOPPED_BY_USER
 
 #: A task that was ended because this try of its job was over; one that used too much memory.
 STOPPED_WITH_JOB, OUT_OF_MEMORY = -220, -1200
-EVICTED, LOST_FROM_SIGHT, DELETED = -1000, -8000, -101
+EVICTED, NODE_LOST, PREEMPTED = -1000, -1001, -1003
+NOT_CREATED, NOT_STARTED, DELETED, LOST_FROM_SIGHT = -1201, -1204, -101, -8000
+NO_ROOM, PORT_TAKEN = 251, 253
 
 #: OpenPAI's older API has other numbers for the same ends.
 IN_VERSION_ONE: Mapping[int, int] = {
     STOPPED_BY_USER: -7351,
     STOPPED_WITH_JOB: -7400,
     OUT_OF_MEMORY: 196,
+    NOT_CREATED: 193,
+    NOT_STARTED: 193,
+    PORT_TAKEN: -7103,
+    NO_ROOM: -7252,
+    EVICTED: -7111,
+    NODE_LOST: -7111,
+    PREEMPTED: -7120,
 }
-_PHRASES_OF_VERSION_ONE: Mapping[int, str] = {
-    STOPPED_BY_USER: "APP_STOP_FRAMEWORK_REQUESTED",
-    STOPPED_WITH_JOB: "TASK_STOPPED_ON_APP_COMPLETION",
-    OUT_OF_MEMORY: "CONTAINER_OOM_KILLED_BY_DOCKER",
-    255: "CONTAINER_RUNTIME_UNKNOWN_FAILURE",
+_PHRASES_OF_VERSION_ONE: Mapping[str, str] = {
+    "StopFrameworkRequested": "APP_STOP_FRAMEWORK_REQUESTED",
+    "FrameworkAttemptCompletion": "TASK_STOPPED_ON_APP_COMPLETION",
+    "PAIRuntimeUnknownFailed": "CONTAINER_RUNTIME_UNKNOWN_FAILURE",
+    "PAIRuntimeExitAbnormally": "CONTAINER_RUNTIME_EXIT_ABNORMALLY",
+    "PortConflict": "CONTAINER_PORT_CONFLICT",
+    "JobGangAllocationTimeout": "AM_GANG_ALLOCATION_TIMEOUT",
+    "PodEvicted": "CONTAINER_NODE_LOST",
+    "PodNodeLost": "CONTAINER_NODE_LOST",
+    "PodPreemptedForCriticalPod": "CONTAINER_PREEMPTED",
 }
+
+_BEHAVIORS_OF_VERSION_ONE = {"PERMANENT": "NON_TRANSIENT"}
 
 _CAUSERS = {"PLATFORM_FAILURE": "PAI_HOST", "USER_STOP": "USER_STOP"}
 _NEVER, _TO_MAX = "NEVER_RETRY", "RETRY_TO_MAX"
@@ -68,6 +84,11 @@ def _signal(number: int, name: str, *, users: bool) -> ExitSpec:
         else ("Look whether somebody, or the machine, ended the process.",)
     )
     return _spec(128 + number, f"{name}Received", kind, said, *advice, retried=not users)
+
+
+def _unclear(spec: ExitSpec) -> ExitSpec:
+    """The same, where nobody can tell whose fault it was."""
+    return replace(spec, type="UNKNOWN_FAILURE", behavior="UNKNOWN", reaction=_TO_MAX)
 
 
 def _user(code: int, phrase: str, reason: str, *solution: str) -> ExitSpec:
@@ -149,11 +170,11 @@ _LISTED = (
     _signal(2, "SIGINT", users=False),
     _signal(3, "SIGQUIT", users=False),
     _signal(4, "SIGILL", users=True),
-    replace(_signal(6, "SIGABRT", users=True), type="UNKNOWN_FAILURE", reaction=_TO_MAX),
+    _unclear(_signal(6, "SIGABRT", users=True)),
     _signal(7, "SIGBUS", users=True),
     _signal(8, "SIGFPE", users=True),
     _signal(9, "SIGKILL", users=False),
-    replace(_signal(11, "SIGSEGV", users=True), type="UNKNOWN_FAILURE", reaction=_TO_MAX),
+    _unclear(_signal(11, "SIGSEGV", users=True)),
     _signal(13, "SIGPIPE", users=True),
     _signal(15, "SIGTERM", users=False),
     _user(198, "DiskCleanerKilled", "The task filled the disk that it runs on, and was killed."),
@@ -164,6 +185,7 @@ _LISTED = (
     _user(224, "CudaVersionMismatch", "CUDA's driver and library do not fit each other."),
     _user(225, "CudnnVersionMismatch", "cuDNN is another release than the framework needs."),
     _user(226, "CudaOutOfMemory", "A GPU's memory was full.", "Use a smaller batch or model."),
+    _user(227, "EngineCoreDump", "An engine that the program uses crashed with a core dump."),
     _user(228, "InvalidParameter", "The program was given an argument that it does not know."),
     _user(229, "InvalidDataModel", "Data and model do not fit each other."),
     _user(230, "InvalidSavePath", "The folder to save in is not there, or not writable."),
@@ -188,7 +210,7 @@ _LISTED = (
     ),
     replace(
         _platform(
-            251,
+            NO_ROOM,
             "JobGangAllocationTimeout",
             "There was no room for all tasks of the job at once.",
             retried=True,
@@ -204,7 +226,7 @@ _LISTED = (
         stage="LAUNCHING",
     ),
     _platform(
-        253, "PortConflict", "A port of the task was taken.", retried=True, stage="LAUNCHING"
+        PORT_TAKEN, "PortConflict", "A port of the task was taken.", retried=True, stage="LAUNCHING"
     ),
     _user(254, "ContainerImageNotExists", "There is no image of that name."),
     _platform(
@@ -215,6 +237,38 @@ _LISTED = (
         stage="RUNNING",
     ),
     _platform(
+        NODE_LOST,
+        "PodNodeLost",
+        "The machine that the task ran on was lost.",
+        retried=True,
+        stage="RUNNING",
+    ),
+    _platform(
+        PREEMPTED,
+        "PodPreemptedForCriticalPod",
+        "The task had to make room for something more important.",
+        retried=True,
+        stage="RUNNING",
+    ),
+    _unclear(
+        _platform(
+            NOT_CREATED,
+            "ContainerDockerCreationError",
+            "The task's container could not be made.",
+            retried=True,
+            stage="LAUNCHING",
+        )
+    ),
+    _unclear(
+        _platform(
+            NOT_STARTED,
+            "ContainerDockerStartUnknownError",
+            "The task's container was made, and could not be started.",
+            retried=True,
+            stage="LAUNCHING",
+        )
+    ),
+    _platform(
         DELETED,
         "PodExternalDeleted",
         "Somebody, or the scheduler, removed the task.",
@@ -223,14 +277,23 @@ _LISTED = (
     ),
 )
 SPECS: Mapping[int, ExitSpec] = {spec.code: spec for spec in _LISTED}
+_BY_REASON = {
+    "OOMKilled": OUT_OF_MEMORY,
+    "Evicted": EVICTED,
+    "NodeLost": NODE_LOST,
+    "Preempting": PREEMPTED,
+    "Preempted": PREEMPTED,
+    "PodDeleted": DELETED,
+    "ContainerCannotRun": NOT_STARTED,
+    "StartError": NOT_STARTED,
+}
 
 
 def spec_of(code: int | None, reason: str = "") -> ExitSpec | None:
     """`reason`: the engine's own word for how a replica ended, which knows more than its code. A
     code that is not in the table keeps its number."""
-    by_reason = {"OOMKilled": OUT_OF_MEMORY, "Evicted": EVICTED, "PodDeleted": DELETED}
-    if reason in by_reason:
-        return SPECS[by_reason[reason]]
+    if reason in _BY_REASON:
+        return SPECS[_BY_REASON[reason]]
     if code is None:
         return None
     if code in SPECS:
@@ -238,9 +301,59 @@ def spec_of(code: int | None, reason: str = "") -> ExitSpec | None:
     return replace(_UNKNOWN if code > 0 else _BELOW_ZERO, code=code)
 
 
+def _refused(code: int, phrase: str) -> ExitSpec:
+    spec = _user(
+        code,
+        phrase,
+        "What the job asks for cannot be had here, or may not be asked for.",
+        "Ask for less, or correct the config.",
+    )
+    return replace(spec, stage="SUBMITTING", issuer="PAI_LAUNCHER", causer="USER_SUBMISSION")
+
+
+#: What the older API alone has a number for, or judges otherwise.
+_OF_VERSION_ONE = {
+    spec.code: spec
+    for spec in (
+        replace(_signal(11, "SIGSEGV", users=True), phrase="CONTAINER_KILLED_BY_SIGSEGV"),
+        _platform(
+            193,
+            "CONTAINER_DOCKER_RUN_FAILED",
+            "The task's container could not be started.",
+            retried=True,
+            stage="LAUNCHING",
+        ),
+        replace(SPECS[OUT_OF_MEMORY], code=196, phrase="CONTAINER_OOM_KILLED_BY_DOCKER"),
+        _refused(-7200, "AM_RM_HEARTBEAT_YARN_EXCEPTION"),
+        _refused(-7251, "AM_NON_TRANSIENT_EXCEPTION"),
+        _refused(-7300, "APP_SUBMISSION_YARN_EXCEPTION"),
+    )
+}
+
+
+def _in_version_one(spec: ExitSpec) -> ExitSpec:
+    code = IN_VERSION_ONE.get(spec.code, spec.code)
+    spec = _OF_VERSION_ONE.get(code, spec)
+    return replace(
+        spec,
+        code=code,
+        phrase=_PHRASES_OF_VERSION_ONE.get(spec.phrase, spec.phrase),
+        behavior=_BEHAVIORS_OF_VERSION_ONE.get(spec.behavior, spec.behavior),
+    )
+
+
+#: All that the older API may say of an end, by its own numbers.
+SPECS_OF_VERSION_ONE: Mapping[int, ExitSpec] = {
+    shown.code: shown for shown in map(_in_version_one, (*_LISTED, *_OF_VERSION_ONE.values()))
+}
+
+
 def in_version_one(spec: ExitSpec | None) -> ExitSpec | None:
     """Under the numbers and phrases of the older API."""
-    if spec is None:
-        return None
-    phrase = _PHRASES_OF_VERSION_ONE.get(spec.code, spec.phrase)
-    return replace(spec, code=IN_VERSION_ONE.get(spec.code, spec.code), phrase=phrase)
+    return None if spec is None else _in_version_one(spec)
+
+
+def task_code_in_version_one(code: int | None) -> int | None:
+    """A task that was stopped is told as one that ended with its job, whoever stopped that."""
+    ended = STOPPED_WITH_JOB if code == STOPPED_BY_USER else code
+    return None if ended is None else IN_VERSION_ONE.get(ended, ended)

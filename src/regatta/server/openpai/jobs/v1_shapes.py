@@ -10,7 +10,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from regatta.server.openpai.jobs.exit_specs import IN_VERSION_ONE, in_version_one
+from regatta.server.openpai.jobs.exit_specs import (
+    IN_VERSION_ONE,
+    in_version_one,
+    task_code_in_version_one,
+)
 from regatta.server.openpai.jobs.job_answers import retry_details
 from regatta.server.openpai.jobs.job_shapes import (
     ExitMessages,
@@ -161,7 +165,7 @@ def _task(task: OpenPaiTask) -> OldTask:
         container_ports=task.container_ports,
         container_gpus=_bits(task.container_gpus),
         container_log=task.container_log,
-        container_exit_code=_code(task.container_exit_code),
+        container_exit_code=task_code_in_version_one(task.container_exit_code),
     )
 
 
