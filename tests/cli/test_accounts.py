@@ -209,6 +209,28 @@ def test_who_signs_in_is_known_to_that_server_until_signing_out(
     assert own("logout", server.url).code == 4
 
 
+def test_signing_in_again_ends_the_sign_in_before(own: Regatta, server: TeamServer) -> None:
+    kept = own.folder / "home/credentials.json"
+    tokens = []
+    for _ in range(2):
+        assert login(own, server.url).code == 0
+        tokens.append(json.loads(kept.read_text())["servers"][server.url]["token"])
+
+    assert [server.ask("GET", "/regatta/v1/whoami", one).status for one in tokens] == [401, 200]
+
+
+def test_who_has_signed_in_and_finds_nothing_here_is_told_where_the_jobs_may_be(
+    own: Regatta, server: TeamServer
+) -> None:
+    hint = f"`regatta --server {server.url} get`"
+    assert hint not in own("get").err
+    assert login(own, server.url).code == 0
+
+    assert hint in own("get").err
+    assert hint not in own("get", REGATTA_SERVER=server.url).err
+    own("server", "stop")
+
+
 def test_who_is_not_signed_in_is_told_how(own: Regatta, server: TeamServer) -> None:
     done = own("--server", server.url, "get")
     assert done.code == 5

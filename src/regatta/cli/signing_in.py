@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from regatta.api.errors import NotAllowed, RegattaError, Unauthorized
+from regatta.cli.engine_choice import LOCAL
 from regatta.cli.outcomes import Exit, Stop
 
 if TYPE_CHECKING:
@@ -65,6 +66,20 @@ def server_of_sign_in(settings: Settings) -> str | None:
         )
     settings.named_server = known[0]
     return known[0]
+
+
+def elsewhere(settings: Settings) -> list[str]:
+    """To whoever looked at this machine, and has signed in somewhere else. Who asks for nothing in
+    particular may have meant that."""
+    if settings.server or settings.chosen.engine != LOCAL:
+        return []
+    from regatta.client.credentials import signed_in_at
+
+    return [
+        f"This is this machine; you are signed in at {url}: `regatta --server {url} get`, or set "
+        "REGATTA_SERVER."
+        for url in signed_in_at()
+    ]
 
 
 def require_private(url: str, *, insecure: bool) -> None:

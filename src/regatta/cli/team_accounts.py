@@ -119,7 +119,7 @@ def require_team_parts() -> None:
             Exit.INVALID,
             f"this installation keeps no accounts: {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not installed",
-            "`pip install 'regatta-train[team]'` installs what is missing.",
+            "`pip install '.[team]'`, in a checkout, installs what is missing.",
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from regatta.api.errors import InvalidJob
+from regatta.api.load import load_job
 from regatta.api.source.yaml import read_documents
 
 LOOSE: dict[str, tuple[str, Any]] = {
@@ -27,6 +28,56 @@ LOOSE: dict[str, tuple[str, Any]] = {
 def test_loose_json_is_read(text: str, value: Any) -> None:
     (document,) = read_documents(text)
     assert document.value == value
+
+
+PLACES = """
+{ // a comment
+  "jobName": "x", "image": "a, {b}: [c]",
+  "taskRoles": [
+    {"name": "one",
+     "ports": [1,
+               [2]], /* and
+     so on */
+     "command": "first
+second"},
+    {
+      "a \\"b\\"": {"c": null}, "d": [],
+    },
+  ]
+}
+"""
+
+
+def test_each_place_of_json_has_the_line_of_its_name() -> None:
+    (document,) = read_documents(PLACES)
+    assert {path: mark.line for path, mark in document.marks.items()} == {
+        "jobName": 3,
+        "image": 3,
+        "taskRoles": 4,
+        "taskRoles[0]": 5,
+        "taskRoles[0].name": 5,
+        "taskRoles[0].ports": 6,
+        "taskRoles[0].ports[0]": 6,
+        "taskRoles[0].ports[1]": 7,
+        "taskRoles[0].ports[1][0]": 7,
+        "taskRoles[0].command": 9,
+        "taskRoles[1]": 11,
+        'taskRoles[1][a "b"]': 12,
+        'taskRoles[1][a "b"].c': 12,
+        "taskRoles[1].d": 12,
+    }
+
+
+def test_json_in_one_line_has_no_lines() -> None:
+    (document,) = read_documents('{"a": [1, {"b": 2}]}\n')
+    assert document.marks == {}
+
+
+def test_what_is_wrong_in_json_is_told_with_its_line() -> None:
+    text = '{"jobName": "x", "image": "y",\n "taskRoles": [{"name": "a",\n  "comand": "true"}]}'
+    with pytest.raises(InvalidJob) as caught:
+        load_job(text)
+    assert ("taskRoles[0].comand", 3) in [(one.path, one.line) for one in caught.value.problems]
 
 
 WRONG = {

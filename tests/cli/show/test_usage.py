@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from regatta.cli.show.ansi import Paint
 from regatta.cli.show.usage import MOST_NODES, capacity_lines
 from regatta.engines.inventory import Capacity, NodeView, ReplicaUse
@@ -65,7 +67,14 @@ def test_what_a_replica_uses_stands_beside_its_limit() -> None:
 
 
 def test_a_machine_where_nothing_runs_says_so() -> None:
-    assert lines(a_node("")).endswith("\n\nNo replica is running.")
+    assert lines(a_node("", pods_held=0)).endswith("\n\nNo replica is running.")
+
+
+@pytest.mark.parametrize("node", ["", "n1"], ids=["a machine", "a cluster"])
+def test_where_others_hold_what_is_held_it_is_not_said_that_nothing_runs(node: str) -> None:
+    said = lines(a_node(node, pods_held=3)).splitlines()[-1]
+
+    assert said.startswith("None of the 3 that are held is shown: they are of other namespaces")
 
 
 def test_nodes_with_names_are_a_cluster() -> None:

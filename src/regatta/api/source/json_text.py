@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+
+from regatta.api.source.paths import join
 
 #: A text, a comment, or a comma before a closing bracket.
 _LOOSE = re.compile(
     r"""(?P<text>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])""",
     re.DOTALL,
 )
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[{}\[\],:\n]|[^\s{}\[\],:"]+', re.DOTALL)
 _OBJECT = re.compile(r'\s*\{\s*(?:"|\}|//|/\*)')
 _SAID = {
     "Expecting ',' delimiter": "a comma is missing before this, or a quote inside a text needs a "
@@ -40,6 +45,49 @@ def read_json(text: str) -> Any:
         raise
     except ValueError:
         return _loads(_LOOSE.sub(_kept, text))
+
+
+def lines_of(text: str) -> Iterator[tuple[str, int]]:
+    """The places of what `read_json` read, each with the line of its name, or of a list's item. None
+    of a text in one line, which that would tell nothing of."""
+    if "\n" not in text.strip():
+        return
+    line, opened = 1, list[_Opened]()
+    for token in _TOKEN.findall(_LOOSE.sub(_kept, text)):
+        begins, line = line, line + token.count("\n")
+        if token in ("\n", ":"):
+            continue
+        if token in ("}", "]"):
+            opened.pop()
+        elif not opened:
+            opened.append(_Opened("", token == "["))
+        elif token == ",":
+            opened[-1].goes_on()
+        else:
+            holder = opened[-1]
+            if holder.is_list:
+                holder.place = join(holder.path, holder.number)
+                yield holder.place, begins
+            elif not holder.place:
+                holder.place = join(holder.path, json.loads(token, strict=False))
+                yield holder.place, begins
+                continue
+            if token in ("{", "["):
+                opened.append(_Opened(holder.place, token == "["))
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A map or a list, and what of it is being read."""
+
+    path: str
+    is_list: bool
+    number: int = 0
+    #: Empty in a map: a name comes next.
+    place: str = ""
+
+    def goes_on(self) -> None:
+        self.number, self.place = self.number + 1, ""
 
 
 def about_json(text: str) -> tuple[str, int] | None:

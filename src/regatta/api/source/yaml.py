@@ -18,7 +18,7 @@ import yaml
 from regatta.api.checks.suggestions import shown_key
 from regatta.api.errors import InvalidJob
 from regatta.api.problems import Problem
-from regatta.api.source.json_text import about_json, read_json
+from regatta.api.source.json_text import about_json, lines_of, read_json
 from regatta.api.source.limits import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from regatta.api.source.paths import join
 
@@ -48,7 +48,7 @@ class Mark:
 class Document:
     value: Any
     line: int = 1
-    #: By path; empty for JSON, which keeps no lines.
+    #: By path; empty for JSON in one line.
     marks: dict[str, Mark] = field(default_factory=dict)
 
 
@@ -131,9 +131,10 @@ _UNREADABLE = {
 def _as_json(text: str) -> Document | None:
     """The text as JSON, or None to let the YAML reader say what is wrong."""
     try:
-        return Document(read_json(text))
+        value = read_json(text)
     except (ValueError, RecursionError):
         return None
+    return Document(value, marks={place: Mark(line) for place, line in lines_of(text)})
 
 
 def _count(text: str) -> None:

@@ -37,7 +37,8 @@ def row(job: Job, now: datetime, *, wide: bool = False, namespaces: bool = False
     if wide or namespaces:
         cells.insert(0, job.namespace)
     if wide:
-        others = [name for name in job.spec.roles() if name not in ("ps", "worker")]
+        counted = () if job.spec.tasks else ("ps", "worker")  # in columns of their own
+        others = [name for name in job.spec.roles() if name not in counted]
         tasks = " ".join(f"{name}:{ready(job, name)}" for name in others) or "-"
         message = (job.status.message or "").partition("\n")[0]
         cells += [tasks, str(job.status.restarts), message or "-"]

@@ -21,12 +21,24 @@ NOTHING_RUNS = "No replica is running."
 def capacity_lines(capacity: Capacity, paint: Paint, *, namespaces: bool) -> list[str]:
     match capacity.nodes:
         case (NodeView(name="") as machine,):
-            return [*_machine(machine, paint), "", *_processes(capacity.replicas, paint)]
+            replicas = _processes(capacity.replicas, paint)
+            return [*_machine(machine, paint), "", *(replicas or [_none_shown(capacity)])]
         case ():
-            return _replicas(capacity.replicas, paint, namespaces=namespaces)
+            return _replicas(capacity.replicas, paint, namespaces=namespaces) or [NOTHING_RUNS]
         case nodes:
             replicas = _replicas(capacity.replicas, paint, namespaces=namespaces)
-            return [*_totals(nodes, paint), "", *_nodes(nodes, paint), "", *replicas]
+            above = [*_totals(nodes, paint), "", *_nodes(nodes, paint), ""]
+            return [*above, *(replicas or [_none_shown(capacity)])]
+
+
+def _none_shown(capacity: Capacity) -> str:
+    held = sum(node.pods_held for node in capacity.nodes)
+    if not held:
+        return NOTHING_RUNS
+    return (
+        f"None of the {held} that are held is shown: they are of other namespaces (-A shows those "
+        "that you may see)."
+    )
 
 
 # One machine
@@ -51,9 +63,8 @@ def _processes(replicas: Sequence[ReplicaUse], paint: Paint) -> list[str]:
         ]
         for replica in replicas
     ]
-    if not rows:
-        return [NOTHING_RUNS]
-    return table(("JOB", "REPLICA", "STATE", "CPU", "MEMORY", "GPU"), rows, paint)
+    head = ("JOB", "REPLICA", "STATE", "CPU", "MEMORY", "GPU")
+    return table(head, rows, paint) if rows else []
 
 
 # A cluster
@@ -85,7 +96,7 @@ def _nodes(nodes: Sequence[NodeView], paint: Paint) -> list[str]:
 
 def _replicas(replicas: Sequence[ReplicaUse], paint: Paint, *, namespaces: bool) -> list[str]:
     if not replicas:
-        return [NOTHING_RUNS]
+        return []
     measured = any(replica.cpus_used is not None for replica in replicas)
     rows: list[list[Cell]] = [
         [

@@ -14,6 +14,7 @@ from regatta.cli.show import rows
 from regatta.cli.show.output import dump, listing, output_option, plain
 from regatta.cli.show.table import Cell, column_widths, table
 from regatta.cli.show.times import now
+from regatta.cli.signing_in import elsewhere
 from regatta.engines.listing import ended_last
 
 #: Finished jobs that a list without names shows.
@@ -116,6 +117,8 @@ class Listing:
         else:
             where = "" if self._namespace is None else f" in namespace {self._namespace}"
             click.echo(f"No jobs{where}. `regatta run FILE` starts one.", err=True)
+            for line in elsewhere(self._settings):
+                click.echo(line, err=True)
 
     def _check(self, jobs: list[Job]) -> None:
         """A name without a job is an error, not an empty list."""

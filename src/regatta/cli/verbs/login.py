@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 
 import click
 
+from regatta.api.errors import RegattaError
 from regatta.cli.options import duration_with_unit
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.password_prompts import asked_password, password_file_option
@@ -45,9 +47,10 @@ def command(
     It is kept in credentials.json of the folder $REGATTA_HOME (~/.regatta), for you alone, and goes
     to that server only. Commands go there with --server URL or REGATTA_SERVER.
     """
-    from regatta.client.account import sign_in
+    from regatta.client.account import sign_in, sign_out
     from regatta.client.connect import channel_to
-    from regatta.client.credentials import Credential, store_credential
+    from regatta.client.credentials import Credential, store_credential, stored_credential
+    from regatta.engines.blocking import Inline
 
     server = server_named(url or settings.server)
     settings.named_server = server  # for messages
@@ -61,7 +64,11 @@ def command(
     kept = Credential(
         signed_in.token, signed_in.user, url=server, expires=time.time() + int(seconds)
     )
+    former = stored_credential(server)
     path = store_credential(server, kept)
+    if former is not None:  # nobody has it any more
+        with suppress(RegattaError):
+            Inline().run(sign_out(channel_to(server, token=former.token)))
     admin = ", an admin" if signed_in.admin else ""
     print(f"signed in at {server} as {signed_in.user}{admin}, for {age(seconds)}")
     print(f"  kept in: {path}")
