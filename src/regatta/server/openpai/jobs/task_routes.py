@@ -37,7 +37,7 @@ from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit
+from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit, gateway_of
 from regatta.server.team.team import Team
 
 TASK = JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
@@ -87,7 +87,8 @@ def task_routes(team: Team) -> APIRouter:
         if not await _has_log(team, story, replica):
             raise no_log()
         tail = "true" in (tailMode.lower(), request.query_params.get("tail-mode", "").lower())
-        where, ends = _our_address(team, request), team.now() + GOOD_FOR_MILLIS
+        where = _our_address(team, request) + gateway_of(request)
+        ends = team.now() + GOOD_FOR_MILLIS
         places = [
             LogLink(
                 job=story.row.id,

@@ -133,7 +133,7 @@ def v2_job_routes(team: Team) -> APIRouter:
 
     @routes.put(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def tag(request: Request, caller: Asking, framework: str) -> Response:
-        row = await row_to_change(team, caller, framework, request)
+        row = await row_to_change(team, caller, framework, request, "tag")
         wanted = await read_tag(request)
         await team.desk.tag(row, wanted)
         message = f"Add tag {wanted} for job {framework} successfully."
@@ -141,7 +141,7 @@ def v2_job_routes(team: Team) -> APIRouter:
 
     @routes.delete(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def untag(request: Request, caller: Asking, framework: str) -> Response:
-        row = await row_to_change(team, caller, framework, request)
+        row = await row_to_change(team, caller, framework, request, "tag")
         wanted = await read_tag(request)
         if not await team.desk.untag(row, wanted):
             said = f"Tag {wanted} is not found for job {framework}."
