@@ -21,6 +21,8 @@ from regatta.controller.policies.timers import until_deadline, until_hung
 
 #: Seconds between looks at somebody else's object in our way; its removal may send us no event.
 FOREIGN_LOOK_AGAIN = 30.0
+#: Of an end that the job itself calls hopeless.
+NOT_AGAIN = "runPolicy.noRetry says not to try this again"
 
 
 class Kind(Enum):
@@ -132,7 +134,7 @@ def _restart_or_fail(job: Job, fault: Fault) -> Verdict:
     if fault.free or ((limit == WITHOUT_END or used < limit) and not hopeless):
         return Verdict(kind=Kind.RESTART, reason="ReplicaFailed", message=words, fault=fault)
     if hopeless and limit:
-        words += "; runPolicy.noRetry says not to try this again"
+        words += f"; {NOT_AGAIN}"
     elif limit:
         words += f" (attempt {used + 1} of {limit + 1})"
     reason = HUNG if fault.failure.reason == HUNG else "ReplicaFailed"

@@ -37,6 +37,15 @@ class TooManyRequests(OpenPaiError):
         super().__init__(429, "TooManyRequestsError", f"{message}; try again in {again}")
 
 
+class NoVirtualCluster(OpenPaiError):
+    """400 where somebody sends its name, 404 where it is asked for by name; to v1 they are one."""
+
+    def __init__(self, name: str, status: int) -> None:
+        said = f"Virtual cluster {name} is not found."
+        super().__init__(status, "NoVirtualClusterError", said)
+        self.name = name
+
+
 def guest() -> OpenPaiError:
     return OpenPaiError(401, "UnauthorizedUserError", GUEST)
 
@@ -99,9 +108,21 @@ def group_exists(name: str) -> OpenPaiError:
     return OpenPaiError(409, "ConflictGroupError", f"Group name {name} already exists.")
 
 
-def no_virtual_cluster(name: str) -> OpenPaiError:
-    said = f"Virtual cluster {name} is not found."
-    return OpenPaiError(400, "NoVirtualClusterError", said)
+def no_virtual_cluster(name: str, status: int = 400) -> NoVirtualCluster:
+    return NoVirtualCluster(name, status)
+
+
+def default_cluster_stays(verb: str) -> OpenPaiError:
+    return forbidden(f"{verb} operation to default vc isn't allowed")
+
+
+def no_storage(name: str) -> OpenPaiError:
+    said = (
+        f"Storage {name} is not found: none is configured on this server. Take it out of the "
+        "config's extras, and have the commands use folders that every task can reach, such as "
+        "those below $PAI_DEFAULT_FS_URI."
+    )
+    return OpenPaiError(404, "NoStorageError", said)
 
 
 def no_job(name: str) -> OpenPaiError:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from regatta.server.team.team_settings import TeamSettings
 from tests.openpai_configs import hello
 from tests.server.openpai.jobs_of_openpai import LOOP, submit, wait_for
-from tests.server.team.serving import TeamServer
+from tests.server.team.serving import NO_LIMITS, TeamServer, a_team_server
 
 
 def test_a_virtual_cluster_tells_what_its_jobs_hold(shared: TeamServer, tmp_path: Path) -> None:
@@ -27,24 +29,42 @@ def test_a_virtual_cluster_tells_what_its_jobs_hold(shared: TeamServer, tmp_path
     wait_for(shared, ann, "holds", "SUCCEEDED")
 
 
+@pytest.fixture(scope="module")
+def with_gold(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
+    settings = TeamSettings(rates=NO_LIMITS, virtual_clusters=("default", "gold", "v-100"))
+    with a_team_server(tmp_path_factory.mktemp("team"), settings=settings) as serving:
+        yield serving
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize(
-    ("method", "path"),
+    ("method", "path", "code", "said"),
     [
-        ("PUT", "/api/v1/virtual-clusters/new"),
-        ("PUT", "/api/v2/virtual-clusters/default/status"),
-        ("DELETE", "/api/v2/virtual-clusters/default"),
+        ("PUT", "new", (501, "NotImplementedError"), "Add its name there"),
+        ("PUT", "gold", (501, "NotImplementedError"), "Rename or remove it there"),
+        ("PUT", "gold/status", (501, "NotImplementedError"), "remove its name there"),
+        ("DELETE", "gold", (501, "NotImplementedError"), "team.virtualClusters"),
+        ("DELETE", "v-100", (501, "NotImplementedError"), "Remove its name there"),
+        ("PUT", "default", (403, "ForbiddenUserError"), "Update operation to default vc"),
+        ("PUT", "default/status", (403, "ForbiddenUserError"), "Update operation to default vc"),
+        ("DELETE", "default", (403, "ForbiddenUserError"), "Remove operation to default vc"),
+        ("PUT", "a-b", (400, "InvalidParametersError"), "letters, digits and `_`"),
+        ("PUT", "a-b/status", (400, "InvalidParametersError"), "'a-b'"),
+        ("DELETE", "a.b", (400, "InvalidParametersError"), "'a.b'"),
+        ("PUT", "new/status", (404, "NoVirtualClusterError"), "new is not found"),
+        ("DELETE", "new", (404, "NoVirtualClusterError"), "new is not found"),
     ],
 )
-def test_what_means_nothing_here_says_so_to_admins(
-    shared: TeamServer, method: str, path: str
+def test_virtual_clusters_stay_as_the_settings_have_them(
+    with_gold: TeamServer, version: str, method: str, path: str, code: tuple[int, str], said: str
 ) -> None:
-    told = shared.ask(method, path, shared.admin_token(), body={"vcCapacity": 10})
-    assert told.code == (501, "NotImplementedError")
-    assert "team.virtualClusters" in told.json["message"]
-    assert shared.ask(method, path, shared.token("ann"), body={}).code == (
-        403,
-        "ForbiddenUserError",
-    )
+    asked, body = f"/api/{version}/virtual-clusters/{path}", {"vcCapacity": 10}
+    told = with_gold.ask(method, asked, with_gold.admin_token(), body=body)
+    assert told.code == code
+    assert said in told.json["message"]
+    member = with_gold.ask(method, asked, with_gold.token("ann"), body=body)
+    assert member.code == (403, "ForbiddenUserError")
+    assert "Non-admin" in member.json["message"]
 
 
 def test_kinds_of_machines_and_nodes(shared: TeamServer) -> None:

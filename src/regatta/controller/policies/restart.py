@@ -14,6 +14,9 @@ from regatta.controller.policies.removal import remove
 from regatta.controller.policies.timers import pause_before, until_restart
 from regatta.controller.summary import summarise
 
+#: Of a restart that was not the program's doing.
+NOT_COUNTED = "not counted against backoffLimit"
+
 
 def restart(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
     assert verdict.fault is not None
@@ -53,7 +56,7 @@ def restart(job: Job, world: World, verdict: Verdict, now: Instant) -> Plan:
 
 def _message(verdict: Verdict, fault: Fault, job: Job) -> str:
     if fault.free:
-        return f"{verdict.message}; starting again, not counted against backoffLimit"
+        return f"{verdict.message}; starting again, {NOT_COUNTED}"
     limit, number = job.spec.run_policy.backoff_limit, job.status.restarts + 1
     counted = (
         f"failure {number}" if limit == WITHOUT_END else f"failure {number} of {limit} allowed"

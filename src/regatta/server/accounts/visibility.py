@@ -15,6 +15,8 @@ from regatta.server.openpai_errors import forbidden, no_job
 
 #: A job that somebody made past the server, as with kubectl.
 NOBODY = ""
+#: OpenPAI's word for to start and to stop.
+EXECUTE = "execute"
 
 
 class Visibility(StrEnum):
@@ -66,8 +68,10 @@ def require_changeable(
     job: str,
     visibility: Visibility,
     peers: Collection[str] = (),
+    verb: str = EXECUTE,
 ) -> None:
+    """`verb`: what is wanted of the job."""
     if may_change(viewer, owner):
         return
     require_seen(viewer, owner, job, visibility, peers)
-    raise forbidden(f"User {viewer.name} is not allowed to execute job {job}.")
+    raise forbidden(f"User {viewer.name} is not allowed to {verb} job {job}.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import re
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from regatta.server.accounts.account_rules import DEFAULT_CLUSTER
 from regatta.server.accounts.caller import Caller, require_admin
 from regatta.server.openpai.cluster_answers import (
     clusters,
@@ -25,21 +26,24 @@ from regatta.server.openpai.cluster_shapes import (
 )
 from regatta.server.openpai.jobs.job_schemas import either, map_of
 from regatta.server.openpai.openpai_schemas import openpai_answers
-from regatta.server.openpai_errors import OpenPaiError
+from regatta.server.openpai_errors import (
+    OpenPaiError,
+    default_cluster_stays,
+    invalid_parameters,
+    no_storage,
+    no_virtual_cluster,
+)
 from regatta.server.records.job_story import live_jobs
 from regatta.server.responses import answer
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
 
-NO_STORAGE = (
-    "Storage {} is not found: none is configured on this server. Jobs read and write the folders "
-    "that their own configs name."
-)
 NOT_HERE = (
-    "{} is not implemented: virtual clusters are named under team.virtualClusters in the server's "
-    "config.yaml, and machines are not divided among them."
+    "{} is not implemented: virtual clusters are those under team.virtualClusters in the server's "
+    "config.yaml, and machines are not divided among them. {} there, and start the server again."
 )
+_NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
 def cluster_routes(team: Team) -> APIRouter:
@@ -67,7 +71,7 @@ def cluster_routes(team: Team) -> APIRouter:
 
     @routes.get("/api/v2/storages/{storage}", status_code=404, responses=openpai_answers({}))
     async def storage(caller: Asking, storage: str) -> Response:
-        raise OpenPaiError(404, "NoStorageError", NO_STORAGE.format(storage[:255]))
+        raise no_storage(storage[:255])
 
     @routes.get("/api/v2/kubernetes/nodes", responses=openpai_answers({200: of(KubernetesList)}))
     async def nodes(caller: Asking) -> Response:
@@ -113,22 +117,28 @@ def _virtual_clusters(routes: APIRouter, team: Team, path: str) -> None:
 
     @routes.put(path + "/{vc}", status_code=501, responses=nothing)
     async def make(caller: Asking, vc: str) -> Response:
-        _refuse(caller, "Making or changing a virtual cluster")
+        require_changeable(team, caller, vc, "Update")
+        if vc in team.settings.virtual_clusters:
+            raise _not_here("Changing a virtual cluster", "Rename or remove it")
+        raise _not_here("Making a virtual cluster", "Add its name")
 
     @routes.put(path + "/{vc}/status", status_code=501, responses=nothing)
     async def close(caller: Asking, vc: str) -> Response:
-        _refuse(caller, "Stopping a virtual cluster")
+        require_changeable(team, caller, vc, "Update")
+        require_cluster(team, vc)
+        raise _not_here("Starting or stopping a virtual cluster", "To stop it, remove its name")
 
     @routes.delete(path + "/{vc}", status_code=501, responses=nothing)
     async def remove(caller: Asking, vc: str) -> Response:
-        _refuse(caller, "Removing a virtual cluster")
+        require_changeable(team, caller, vc, "Remove")
+        require_cluster(team, vc)
+        raise _not_here("Removing a virtual cluster", "Remove its name")
 
 
 def require_cluster(team: Team, name: str) -> None:
     """404 where it is asked for; a job that names one that is not there is refused otherwise."""
     if name not in team.settings.virtual_clusters:
-        said = f"Virtual cluster {name[:255]} is not found."
-        raise OpenPaiError(404, "NoVirtualClusterError", said)
+        raise no_virtual_cluster(name[:255], 404)
 
 
 async def _all(team: Team) -> dict[str, VirtualCluster]:
@@ -137,6 +147,16 @@ async def _all(team: Team) -> dict[str, VirtualCluster]:
     return clusters(team.settings.virtual_clusters, capacity, live)
 
 
-def _refuse(caller: Caller, what: str) -> NoReturn:
+def require_changeable(team: Team, caller: Caller, name: str, verb: str) -> None:
+    """That OpenPAI would let the caller change it. Raises OpenPaiError (403, 400)."""
     require_admin(caller)
-    raise OpenPaiError(501, "NotImplementedError", NOT_HERE.format(what))
+    if name == DEFAULT_CLUSTER:
+        raise default_cluster_stays(verb)
+    if not _NAME.fullmatch(name) and name not in team.settings.virtual_clusters:
+        raise invalid_parameters(
+            f"Virtual cluster {name[:64]!r} cannot be: a name has letters, digits and `_`."
+        )
+
+
+def _not_here(what: str, instead: str) -> OpenPaiError:
+    return OpenPaiError(501, "NotImplementedError", NOT_HERE.format(what, instead))

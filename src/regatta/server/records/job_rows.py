@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -190,6 +190,16 @@ def with_tags(connection: Connection, found: Iterable[Row[Any]]) -> list[JobRow]
 def document_of(connection: Connection, job_id: str, kind: str) -> str | None:
     query = select(documents.c.text)
     return connection.scalar(query.where(documents.c.job_id == job_id, documents.c.kind == kind))
+
+
+def documents_of(connection: Connection, job_ids: Sequence[str], kind: str) -> dict[str, str]:
+    """By the job's id, of those that have one."""
+    found: dict[str, str] = {}
+    for start in range(0, len(job_ids), AT_ONCE):
+        some = documents.c.job_id.in_(job_ids[start : start + AT_ONCE])
+        query = select(documents.c.job_id, documents.c.text).where(some, documents.c.kind == kind)
+        found.update(dict(connection.execute(query).all()))
+    return found
 
 
 def attempts_of(connection: Connection, job_id: str) -> list[AttemptRow]:

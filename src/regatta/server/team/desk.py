@@ -25,6 +25,7 @@ from regatta.server.accounts.rate_limits import RequestLimits
 from regatta.server.accounts.user_groups import peers_of
 from regatta.server.accounts.users import spellings_of
 from regatta.server.accounts.visibility import (
+    EXECUTE,
     Visibility,
     owners_seen,
     require_changeable,
@@ -43,7 +44,7 @@ from regatta.server.records.job_writes import (
 from regatta.server.records.team_database import Database
 from regatta.server.streams.open_streams import OpenStreams
 from regatta.server.team.grounds import Grounds
-from regatta.server.team.submitting.handing_in import HandingIn
+from regatta.server.team.submitting.handing_in import HandingIn, Look, nothing_more
 from regatta.server.team.submitting.loose_ends import LooseEnds
 from regatta.server.team.submitting.turns import Turns
 from regatta.server.team.team_settings import TeamSettings
@@ -80,11 +81,15 @@ class Desk:
         shell: Shell | None = None,
         *,
         takes_over: bool = False,
+        look: Look = nothing_more,
     ) -> tuple[JobRow, Accepted]:
         """`takes_over`: a job of the same name that has ended makes room for this one, as on any
-        engine; with OpenPAI a name is taken until its record is deleted."""
+        engine; with OpenPAI a name is taken until its record is deleted. `look`: what the door that
+        it came through has to say of what was read, before anything is written."""
         self.limits.submit(caller.name)
-        return await self._handing_in.submit(caller, submission, shell, takes_over=takes_over)
+        return await self._handing_in.submit(
+            caller, submission, shell, takes_over=takes_over, look=look
+        )
 
     async def finish(self, seconds: float) -> None:
         """What is underway, when the server leaves. What takes longer is settled by the next."""
@@ -116,10 +121,12 @@ class Desk:
                 return await self.database.read(job_of, other, name)
         return None
 
-    async def require_changeable(self, caller: Caller, row: JobRow, shown: str) -> None:
+    async def require_changeable(
+        self, caller: Caller, row: JobRow, shown: str, verb: str = EXECUTE
+    ) -> None:
         """Of a job that was found. Raises OpenPaiError: 403 where it is another's."""
         peers = await self.peers(caller)
-        require_changeable(caller, row.username, shown, self.settings.visibility, peers)
+        require_changeable(caller, row.username, shown, self.settings.visibility, peers, verb)
 
     async def page(
         self, caller: Caller, wanted: JobFilter, order: Order, *, offset: int = 0, limit: int = 5000

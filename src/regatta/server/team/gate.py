@@ -95,10 +95,18 @@ def _admit(state: dict[str, Any]) -> None:
     known()
 
 
+def gateway_of(request: Request) -> str:
+    """What the client's paths begin with before `/api`: a proxy in front may let only that in."""
+    gateway: str = request.state.gateway
+    return gateway
+
+
 def plain_path(path: str) -> str:
-    if path == _GATEWAY or path.startswith(_GATEWAY + "/"):
-        path = path[len(_GATEWAY) :]
-    return path.rstrip("/") or "/"
+    return path[len(_gateway(path)) :].rstrip("/") or "/"
+
+
+def _gateway(path: str) -> str:
+    return _GATEWAY if path == _GATEWAY or path.startswith(_GATEWAY + "/") else ""
 
 
 def needs_nobody(method: str, path: str) -> bool:
@@ -127,9 +135,10 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        state: dict[str, Any] = scope["state"]
+        state["gateway"] = _gateway(scope["path"])
         scope["path"] = plain_path(scope["path"])
         scope["raw_path"] = plain_path(scope["raw_path"].decode("latin-1")).encode("latin-1")
-        state: dict[str, Any] = scope["state"]
         headers = Headers(scope=scope)
         state["address"] = self._address(scope, headers)
         status = 500

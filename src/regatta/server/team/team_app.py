@@ -21,6 +21,7 @@ from regatta.server.app import API
 from regatta.server.body_limit import CODE, LARGEST_BODY, BodyLimit
 from regatta.server.openpai import account_routes, handlers, job_contract
 from regatta.server.openpai.openpai_refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
+from regatta.server.openpai.smaller_lists import SmallerLists
 from regatta.server.origins import Ours
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
@@ -104,6 +105,7 @@ def make_team_app(
         *(*own.DESCRIBED, *audit.DESCRIBED, OpenPaiRefusal),
     )
     schemas.install(app, needs_nobody, described)
+    app.add_middleware(SmallerLists)
     app.add_middleware(BodyLimit, most_of=_most_of, refused=_too_large)
     app.add_middleware(Gate, team=team, ours=ours, behind_proxy=behind_proxy)
     app.add_middleware(Leaving)

@@ -9,7 +9,8 @@ import pytest
 from regatta.api.load import load_job
 from regatta.api.openpai.wanted import Setting
 from regatta.server.openpai.jobs.job_answers import AttemptStory, detail, job_attempt
-from regatta.server.openpai.jobs.task_answers import history_of, plan_named, roles_shown
+from regatta.server.openpai.jobs.task_answers import history_of, roles_shown
+from regatta.server.openpai.jobs.telling.role_plans import plan_named
 from regatta.server.openpai_states import State
 from regatta.server.records.job_rows import AttemptRow, JobRow, ReplicaRow
 from regatta.server.records.job_story import JobStory
@@ -104,6 +105,17 @@ def test_ports_are_by_the_label_that_the_config_gave_them() -> None:
     replica = a_replica("ps-server", first_port=100, last_port=119)
     (task,) = roles_shown(a_story(text, a_row(), replica), 0)["ps_server"].task_statuses
     assert task.container_ports == {"rpc": "100,101", "http": "102", "ssh": "103"}
+
+
+def test_what_is_told_of_a_task_is_in_its_authors_names() -> None:
+    waits = a_replica("ps-server", phase="Pending", message="j-1-ps-server-0: ErrImagePull")
+    row = a_row(state="WAITING", protocol=1, engine_name="j-1", name="j_1")
+    story = a_story(ONE, row, waits)
+    plan, told = plan_named(story, "ps_server"), "ps_server[0]: ErrImagePull"
+    assert plan is not None
+    assert history_of(story, plan, 0, 0).attempts[0].container_exit_diagnostics == told
+    shown = detail(story, 0).task_roles["ps_server"].task_statuses[0]
+    assert shown.container_exit_diagnostics == told
 
 
 def test_an_attempt_before_the_last_is_blamed_on_who_failed_first() -> None:

@@ -47,6 +47,30 @@ def test_a_job_of_v1_from_its_submit_to_its_end(on_both: TeamServer, tmp_path: P
     assert on_both.ask("GET", f"{MINE}/old_1", ann).code == (404, "NoJobError")
 
 
+def test_where_a_job_is_begins_as_the_clients_own_paths_do(shared: TeamServer) -> None:
+    ann, gateway = shared.token("ann"), "/rest-server"
+    made = shared.ask("POST", gateway + MINE, ann, text=hello("behind", "echo here"))
+    assert made.headers["Location"] == f"{gateway}{MINE}/behind"
+    assert shared.ask("GET", made.headers["Location"], ann).json["name"] == "behind"
+    ended = wait_for(shared, ann, "behind", "SUCCEEDED")
+    log = ended["taskRoles"]["default"]["taskStatuses"][0]["containerLog"]
+    uri = shared.ask("GET", gateway + log, ann).json["locations"][0]["uri"]
+    assert uri.startswith(f"{shared.url}{gateway}/api/")
+    assert shared.ask("GET", uri.removeprefix(shared.url)).body == b"here\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [(MINE, 404), ("/api/v1/jobs", 404), ("/api/v2/jobs", 400)]
+)
+def test_a_virtual_cluster_that_is_not_there_is_404_to_v1_alone(
+    shared: TeamServer, path: str, status: int
+) -> None:
+    config = hello("astray", "true", virtualCluster="none")
+    refused = shared.ask("POST", path, shared.token("ann"), text=config)
+    assert refused.code == (status, "NoVirtualClusterError")
+    assert refused.json["message"] == "Virtual cluster none is not found."
+
+
 @pytest.mark.parametrize("path", ["/api/v1/user/ann/jobs/named", "/api/v2/user/ann/jobs/named2"])
 def test_a_put_names_the_job_by_its_path(shared: TeamServer, path: str) -> None:
     ann = shared.token("ann")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 import yaml
 
 from regatta.server import connections
+from regatta.server.accounts.visibility import Visibility
+from regatta.server.team.team_settings import TeamSettings
 from tests.openpai_configs import a_task_role, hello, two_roles, version_one, version_two
 from tests.patience import Patience
 from tests.server.openpai.jobs_of_openpai import (
@@ -23,7 +26,7 @@ from tests.server.openpai.jobs_of_openpai import (
     submit,
     wait_for,
 )
-from tests.server.team.serving import TeamServer
+from tests.server.team.serving import NO_LIMITS, TeamServer, a_team_server
 
 JOBS = "/api/v2/jobs"
 
@@ -146,6 +149,10 @@ def test_a_failed_job_says_who_failed_and_how_and_each_attempt_is_kept(
     ended = wait_for(shared, ann, "fails", "FAILED")["jobStatus"]
     assert (ended["appExitCode"], ended["retries"], ended["attemptId"]) == (7, 1, 1)
     assert ended["retryDetails"] == {"user": 1, "platform": 0, "resource": 0}
+    assert ended["appExitTriggerMessage"] == (
+        "FailedTaskCount 1 has reached MinFailedTaskCount 1 in the TaskRole"
+    )
+    assert ended["appExitDiagnostics"] == "Worker[0] exited with code 7 (attempt 2 of 2)\ntry"
     assert ended["appExitTriggerTaskRoleName"] == "Worker"
     assert ended["appExitTriggerTaskIndex"] == 0
     assert ended["appExitSpec"]["type"] == "UNKNOWN_FAILURE"
@@ -159,6 +166,88 @@ def test_a_failed_job_says_who_failed_and_how_and_each_attempt_is_kept(
     assert [(one["attemptIndex"], one["isLatest"]) for one in attempts] == [(1, True), (0, False)]
     missing = shared.ask("GET", f"{JOBS}/ann~fails/attempts/2", ann)
     assert missing.code == (404, "NoJobError")
+
+
+def test_no_answer_about_a_job_has_a_name_that_its_author_did_not_give(
+    shared: TeamServer,
+) -> None:
+    ann = shared.token("ann")
+    role = a_task_role("w.x", "exit 232", 2, minFailedTaskCount=2)
+    submit(shared, ann, version_one("Names_1", role, retryCount=1))
+    wait_for(shared, ann, "Names_1", "FAILED")
+    path = f"{JOBS}/ann~Names_1"
+    paths = [path, f"{path}/events", f"{path}/job-attempts", "/api/v1/user/ann/jobs/Names_1"]
+    paths.append(f"{path}/attempts/0/taskRoles/w.x/taskIndex/0/attempts")
+    for asked in paths:
+        said = shared.ask("GET", asked, ann).body.decode()
+        plain = re.sub(r'"debugId":"[^"]*"', "", said)
+        assert not re.search(r"names-1|w-x-\d|noRetry", plain), asked
+    events = shared.ask("GET", f"{path}/events", ann).json["data"]
+    (failed,) = [event for event in events if event["reason"] == "ReplicaFailed"]
+    assert re.match(r"w\.x\[\d\] exited with code 232", failed["message"])
+    assert failed["taskName"] == f"ann~Names_1-w.x-{failed['taskIndex']}"
+    tasks = detail_of(shared, ann, "Names_1")["taskRoles"]["w.x"]["taskStatuses"]
+    assert failed["podUid"] == tasks[failed["taskIndex"]]["containerId"]
+
+
+def test_what_a_list_says_of_a_waiting_job_is_in_its_authors_names(shared: TeamServer) -> None:
+    ann = shared.token("ann")
+    submit(shared, ann, version_one("Again_1", a_task_role("w.x", "exit 3"), retryCount=50))
+    patience = Patience(60)
+    while True:
+        (job,) = shared.ask("GET", f"{JOBS}?keyword=Again_1", ann).json
+        if "exited" in (job["waitingReason"] or ""):
+            break
+        assert not patience.over, job
+    assert job["waitingReason"].startswith("w.x[0] exited with code 3; starting again")
+    stop(shared, ann, "Again_1")
+
+
+def test_a_job_that_can_never_start_is_refused_by_its_own_name(shared: TeamServer) -> None:
+    large = version_one("Too.Large", a_task_role("w.x", "true", cpuNumber=5000))
+    refused = shared.ask("POST", JOBS, shared.token("ann"), text=large)
+    assert refused.code == (400, "InvalidParametersError")
+    assert refused.json["message"].startswith("Too.Large can never start")
+
+
+def test_a_storage_that_a_config_names_is_not_found(shared: TeamServer) -> None:
+    ann = shared.token("ann")
+    named = version_two("stored", ["true"], extras={"storages": [{"name": "team_nfs"}]})
+    refused = shared.ask("POST", JOBS, ann, text=named)
+    assert refused.code == (404, "NoStorageError")
+    assert "Storage team_nfs is not found" in refused.json["message"]
+    assert "PAI_DEFAULT_FS_URI" in refused.json["message"]
+    assert "stored" not in names(shared, ann)
+    # What its author is given without asking, and what v1 has no such field for.
+    usual = submit(shared, ann, version_two("usual", ["true"], extras={"storages": []}))
+    assert "extras.storages" in usual.headers["X-Warning"]
+    submit(shared, ann, hello("free", "true", extras={"storages": [{"name": "team_nfs"}]}))
+
+
+def test_a_file_that_names_a_storage_runs_with_a_warning_where_files_run(
+    shared: TeamServer,
+) -> None:
+    named = version_two("by_file", ["true"], extras={"storages": [{"name": "team_nfs"}]})
+    sent = shared.ask("POST", "/regatta/v1/jobs", shared.token("ann"), body={"text": named})
+    assert sent.status == 201, sent.body
+    assert [one["path"] for one in sent.json["warnings"]] == ["extras.storages"]
+
+
+def test_who_may_not_change_a_job_hears_what_was_refused(tmp_path: Path) -> None:
+    settings = TeamSettings(rates=NO_LIMITS, visibility=Visibility.ALL)
+    with a_team_server(tmp_path, settings=settings) as server:
+        submit(server, server.token("ann"), hello("theirs", "true"))
+        eve, path = server.token("eve"), f"{JOBS}/ann~theirs"
+        for method, asked, verb in (
+            ("PUT", f"{path}/executionType", "execute"),
+            ("PUT", f"{path}/tag", "tag"),
+            ("DELETE", f"{path}/tag", "tag"),
+            ("DELETE", "/api/v1/user/ann/jobs/theirs", "delete"),
+        ):
+            refused = server.ask(method, asked, eve, body={"value": "STOP"})
+            assert refused.code == (403, "ForbiddenUserError")
+            said = f"User eve is not allowed to {verb} job ann~theirs."
+            assert refused.json["message"] == said
 
 
 def test_a_log_has_its_end_by_either_spelling_and_links_end(server: TeamServer) -> None:

@@ -7,7 +7,14 @@ from typing import Any
 
 from tests.server.team.authorisation.asks import Ask, For, Place, Table
 from tests.server.team.authorisation.our_operations import a_job
-from tests.server.team.authorisation.world import OWNER, As, World, kept, openpai_config
+from tests.server.team.authorisation.world import (
+    OWNER,
+    SPARE_CLUSTER,
+    As,
+    World,
+    kept,
+    openpai_config,
+)
 
 _SEES, _CHANGES = For.THOSE_WHO_SEE, For.THOSE_WHO_CHANGE
 _JOB = "/api/v2/jobs/{framework}"
@@ -113,7 +120,7 @@ V1: Table = {
 
 _ANYBODY, _ADMINS = (Ask(whom=For.THE_SIGNED_IN),), (Ask(whom=For.ADMINS),)
 #: Nothing of it can be changed over REST.
-_FIXED = (Ask(whom=For.ADMINS, ok=501),)
+_FIXED = (Ask(whom=For.ADMINS, ok=501, braces={"vc": SPARE_CLUSTER}),)
 CLUSTERS: Table = {
     **{
         operation: asks

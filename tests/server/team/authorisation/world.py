@@ -28,6 +28,8 @@ from tests.server.team.serving import NO_LIMITS, PATIENCE, Answer, TeamServer, a
 
 JOBS = "/regatta/v1/jobs"
 GROUP = "crew"
+#: A virtual cluster that nobody is granted.
+SPARE_CLUSTER = "spare"
 
 
 class As(Enum):
@@ -279,6 +281,7 @@ def read_until(stream: http.client.HTTPResponse, marker: str) -> bytes:
 @contextmanager
 def a_world(folder: Path, visibility: Visibility) -> Iterator[World]:
     folder.mkdir(parents=True, exist_ok=True)
-    settings = TeamSettings(rates=NO_LIMITS, visibility=visibility)
+    clusters = ("default", SPARE_CLUSTER)
+    settings = TeamSettings(rates=NO_LIMITS, visibility=visibility, virtual_clusters=clusters)
     with a_team_server(folder, settings=settings) as server:
         yield World(server, visibility)

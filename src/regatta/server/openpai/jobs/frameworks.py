@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from regatta.server.accounts.caller import Caller
+from regatta.server.accounts.visibility import EXECUTE
 from regatta.server.openpai_errors import no_job
 from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_story import JobStory, story_of
@@ -31,9 +32,12 @@ async def seen(team: Team, caller: Caller, request: Request, user: str, name: st
     return row
 
 
-async def to_change(team: Team, caller: Caller, request: Request, user: str, name: str) -> JobRow:
+async def to_change(
+    team: Team, caller: Caller, request: Request, user: str, name: str, verb: str = EXECUTE
+) -> JobRow:
+    """`verb`: what is wanted of it, for whoever may not."""
     row = await seen(team, caller, request, user, name)
-    await team.desk.require_changeable(caller, row, f"{user}{BETWEEN}{name}")
+    await team.desk.require_changeable(caller, row, f"{user}{BETWEEN}{name}", verb)
     return row
 
 
@@ -41,8 +45,11 @@ async def row_seen(team: Team, caller: Caller, framework: str, request: Request)
     return await seen(team, caller, request, *split(framework, request))
 
 
-async def row_to_change(team: Team, caller: Caller, framework: str, request: Request) -> JobRow:
-    return await to_change(team, caller, request, *split(framework, request))
+async def row_to_change(
+    team: Team, caller: Caller, framework: str, request: Request, verb: str = EXECUTE
+) -> JobRow:
+    user, name = split(framework, request)
+    return await to_change(team, caller, request, user, name, verb)
 
 
 async def story_seen(team: Team, caller: Caller, framework: str, request: Request) -> JobStory:

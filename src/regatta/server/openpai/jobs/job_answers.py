@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+import re
 
 from regatta.server.openpai.jobs.exit_specs import STOPPED_WITH_JOB, spec_of
 from regatta.server.openpai.jobs.job_shapes import (
-    EventsWithCount,
     ExitDiagnostics,
     ExitMessages,
     ExitSpec,
     OpenPaiDetail,
-    OpenPaiEvent,
     OpenPaiJobAttempt,
     OpenPaiJobStatus,
     OpenPaiSummary,
     RetryDetails,
 )
-from regatta.server.openpai.jobs.task_answers import name_of_role, roles_shown
+from regatta.server.openpai.jobs.task_answers import roles_shown
+from regatta.server.openpai.jobs.telling.author_names import story_told
+from regatta.server.openpai.jobs.telling.completion_triggers import trigger_of
 from regatta.server.openpai_states import FINAL_STATES, NO_EXIT_CODE, State, SubState
-from regatta.server.records.job_rows import AttemptRow, EventRow, JobRow, ReplicaRow
+from regatta.server.records.job_rows import AttemptRow, JobRow, ReplicaRow
 from regatta.server.records.job_story import JobStory
 
+#: How the engine's name of a task ends.
+_NUMBERED = re.compile(r"-\d")
 HANDED_IN = "it waits for its turn"
 _ENDS = {
     "Completed": State.SUCCEEDED,
@@ -49,7 +50,15 @@ def waiting_reason(row: JobRow) -> str | None:
     return row.message or row.reason or ("its tasks are starting" if starts else HANDED_IN)
 
 
+def names_the_engines(row: JobRow) -> bool:
+    """Whether what it says of itself in lists may have names that are not its author's."""
+    if not row.protocol or row.state != State.WAITING:
+        return False
+    return row.engine_name in row.message or _NUMBERED.search(row.message) is not None
+
+
 def summary(row: JobRow) -> OpenPaiSummary:
+    """`row`: as its author is told of it."""
     return OpenPaiSummary(
         name=row.name,
         username=row.username,
@@ -82,9 +91,10 @@ def retry_details(row: JobRow) -> RetryDetails:
 
 
 class AttemptStory:
-    """One attempt of a job: how it went, and who decided its end."""
+    """One attempt of a job, as its author is told of it: how it went, and who decided its end."""
 
     def __init__(self, story: JobStory, number: int) -> None:
+        story = story_told(story)
         self.story, self.number = story, number
         row = story.row
         self.latest = number == row.attempt
@@ -97,6 +107,13 @@ class AttemptStory:
         elif not self.latest and self.told is not None:
             self.role, self.index = self.told.blamed_role, self.told.blamed_index
             self.message = self.told.message
+        self.trigger = trigger_of(story, number, self.state, self.role, self.index, self.message)
+
+    @property
+    def launcher(self) -> str:
+        """How it ended in more words than OpenPAI's, where somebody failed."""
+        failed = self.state is State.FAILED and self.message
+        return self.message if failed else self.trigger.message
 
     @property
     def over(self) -> bool:
@@ -140,7 +157,7 @@ class AttemptStory:
         if not self.over:
             return None
         blamed, row = self.blamed, self.story.row
-        told = [self.message, blamed.message if blamed else "", row.notes if self.latest else ""]
+        told = [self.launcher, blamed.message if blamed else "", row.notes if self.latest else ""]
         return "\n".join(dict.fromkeys(filter(None, told))) or None
 
     @property
@@ -149,7 +166,7 @@ class AttemptStory:
             return None
         blamed = self.blamed
         return ExitMessages(
-            container=(blamed.message or None) if blamed else None, launcher=self.message or None
+            container=(blamed.message or None) if blamed else None, launcher=self.launcher or None
         )
 
     def _mine(self) -> list[ReplicaRow]:
@@ -162,8 +179,9 @@ def has_attempt(story: JobStory, number: int) -> bool:
 
 def detail(story: JobStory, number: int) -> OpenPaiDetail:
     """`number`: of an attempt that the job has."""
-    row, attempt = story.row, AttemptStory(story, number)
-    spec = attempt.spec
+    attempt = AttemptStory(story, number)
+    story, spec, trigger = attempt.story, attempt.spec, attempt.trigger
+    row = story.row
     status = OpenPaiJobStatus(
         username=row.username,
         state=State(row.state),
@@ -188,9 +206,9 @@ def detail(story: JobStory, number: int) -> OpenPaiDetail:
         app_exit_spec=spec,
         app_exit_diagnostics=attempt.diagnostics,
         app_exit_messages=attempt.messages,
-        app_exit_trigger_message=attempt.message or None,
-        app_exit_trigger_task_role_name=name_of_role(story, attempt.role),
-        app_exit_trigger_task_index=attempt.index,
+        app_exit_trigger_message=trigger.message or None,
+        app_exit_trigger_task_role_name=trigger.role,
+        app_exit_trigger_task_index=trigger.index,
         app_exit_type=spec.type if spec else None,
         virtual_cluster=row.virtual_cluster,
         waiting_reason=waiting_reason(row),
@@ -207,8 +225,9 @@ def detail(story: JobStory, number: int) -> OpenPaiDetail:
 
 
 def job_attempt(story: JobStory, number: int) -> OpenPaiJobAttempt:
-    row, attempt = story.row, AttemptStory(story, number)
-    spec, said = attempt.spec, attempt.diagnostics
+    attempt = AttemptStory(story, number)
+    story, trigger = attempt.story, attempt.trigger
+    row, spec, said = story.row, attempt.spec, attempt.diagnostics
     return OpenPaiJobAttempt(
         job_name=row.name,
         framework_name=framework_of(row),
@@ -226,9 +245,9 @@ def job_attempt(story: JobStory, number: int) -> OpenPaiJobAttempt:
         exit_diagnostics=ExitDiagnostics(diagnostics_summary=said, runtime=None, launcher=said)
         if said
         else None,
-        app_exit_trigger_message=attempt.message or None,
-        app_exit_trigger_task_role_name=name_of_role(story, attempt.role),
-        app_exit_trigger_task_index=attempt.index,
+        app_exit_trigger_message=trigger.message or None,
+        app_exit_trigger_task_role_name=trigger.role,
+        app_exit_trigger_task_index=trigger.index,
         app_exit_spec=spec,
         app_exit_diagnostics=said,
         app_exit_messages=attempt.messages,
@@ -237,46 +256,6 @@ def job_attempt(story: JobStory, number: int) -> OpenPaiJobAttempt:
         total_task_role_number=row.total_roles,
         task_roles=roles_shown(story, number),
         is_latest=attempt.latest,
-    )
-
-
-def events_shown(row: JobRow, events: Sequence[EventRow], kind: str | None) -> EventsWithCount:
-    """The newest first. While the job waits, why it does is the first of them: there its users
-    look for that."""
-    shown = [_event(row, f"{row.id}-{event.engine_id}", event) for event in events]
-    why = waiting_reason(row)
-    if why is not None and kind in (None, "Normal"):
-        at = row.last_seen_at or row.submitted_at
-        now = EventRow(
-            engine_id=0,
-            at=at,
-            type="Normal",
-            reason=row.reason or "Waiting",
-            message=why,
-            count=1,
-        )
-        shown.insert(0, _event(row, f"{row.id}-waiting", now))
-    return EventsWithCount(total_count=len(shown), data=tuple(shown))
-
-
-def _event(row: JobRow, uid: str, event: EventRow) -> OpenPaiEvent:
-    moment = datetime.fromtimestamp(event.at / 1000, UTC)
-    at = f"{moment:%Y-%m-%dT%H:%M:%S}.{event.at % 1000:03d}Z"
-    return OpenPaiEvent(
-        uid=uid,
-        framework_name=framework_of(row),
-        pod_uid="",
-        taskrole_name="",
-        task_name="",
-        task_index=-1,
-        type=event.type,
-        reason=event.reason,
-        message=event.message,
-        first_timestamp=at,
-        last_timestamp=at,
-        count=event.count,
-        source_component="regatta",
-        source_host=None,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import asdict
 
-from regatta.api.job import Job, RestartScope, RoleSpec
+from regatta.api.job import Job, RestartScope
 from regatta.controller.environment.pai import fixed_and_dealt
 from regatta.controller.environment.places import Place
 from regatta.server.openpai.jobs.exit_specs import STOPPED_WITH_JOB, spec_of
@@ -23,21 +23,12 @@ from regatta.server.openpai.jobs.job_shapes import (
     TaskHistory,
     TaskRoleName,
 )
+from regatta.server.openpai.jobs.telling.author_names import story_told
+from regatta.server.openpai.jobs.telling.role_plans import RolePlan, plans_of
+from regatta.server.openpai.jobs.telling.task_states import state_of
 from regatta.server.openpai_states import FINAL_STATES, STOPPED_BY_USER, State
 from regatta.server.records.job_rows import JobRow, ReplicaRow
 from regatta.server.records.job_story import JobStory
-
-#: Why a replica ended that its engine ended on purpose.
-_STOPPED = ("Stopped", "Deleted")
-
-
-class RolePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A role as the job has it: its name for people, the engine's, and how many tasks."""
-
-    name: str
-    label: str
-    tasks: int
-    spec: RoleSpec | None = None
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,30 +40,8 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     diagnostics: str | None
 
 
-def plans_of(story: JobStory) -> list[RolePlan]:
-    """From the job's document; of a job that has none on record, from what was seen of it."""
-    if story.job is not None:
-        return [
-            RolePlan(name=role.known_as or label, label=label, tasks=role.replicas, spec=role)
-            for label, role in story.job.spec.roles().items()
-        ]
-    seen: dict[str, int] = {}
-    for one in story.replicas:
-        seen[one.role] = max(seen.get(one.role, 0), one.replica_index + 1)
-    return [RolePlan(name=role, label=role, tasks=count) for role, count in seen.items()]
-
-
-def plan_named(story: JobStory, name: str) -> RolePlan | None:
-    """By the name that its author gave it."""
-    return next((plan for plan in plans_of(story) if plan.name == name), None)
-
-
-def name_of_role(story: JobStory, label: str | None) -> str | None:
-    """The author's name for what the engine calls so."""
-    return next((plan.name for plan in plans_of(story) if plan.label == label), label)
-
-
 def roles_shown(story: JobStory, attempt: int) -> dict[str, OpenPaiRole]:
+    """`story`: as its author is told it."""
     of_task: dict[tuple[str, int], list[ReplicaRow]] = {}
     for one in story.replicas:
         of_task.setdefault((one.role, one.replica_index), []).append(one)
@@ -109,6 +78,7 @@ def lives_of(
 
 
 def history_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> TaskHistory:
+    story = story_told(story)
     task = _task(story, plan, index, attempt)
     lives = lives_of(story, plan, index, attempt)
     return TaskHistory(
@@ -196,7 +166,7 @@ def _attempt(story: JobStory, plan: RolePlan, life: Life, attempt: int, number: 
 
 
 def _life(row: JobRow, replica: ReplicaRow) -> Life:
-    state, code = _state(row, replica), replica.exit_code
+    state, code = state_of(row, replica), replica.exit_code
     if state is State.STOPPED:
         code = STOPPED_BY_USER if row.exit_code == STOPPED_BY_USER else STOPPED_WITH_JOB
     elif state is State.FAILED:
@@ -212,20 +182,6 @@ def _life(row: JobRow, replica: ReplicaRow) -> Life:
         exit_code=code,
         diagnostics="\n".join(filter(None, told)) or None if over or waits else None,
     )
-
-
-def _state(row: JobRow, replica: ReplicaRow) -> State:
-    match replica.phase:
-        case "Succeeded":
-            return State.SUCCEEDED
-        case "Failed":
-            return State.STOPPED if replica.reason in _STOPPED else State.FAILED
-        case "Unknown":
-            return State.UNKNOWN
-        case "Running":
-            return State.STOPPING if row.state == State.STOPPING else State.RUNNING
-        case _:
-            return State.STOPPING if row.state == State.STOPPING else State.WAITING
 
 
 def _starts_alone(job: Job | None) -> bool:

@@ -10,8 +10,9 @@ from starlette.responses import Response, StreamingResponse
 
 from regatta.api.errors import JobNotFound, NoRecord
 from regatta.engines.base import LogQuery
+from regatta.server.openpai.jobs.event_answers import events_shown
 from regatta.server.openpai.jobs.frameworks import row_seen, story_seen
-from regatta.server.openpai.jobs.job_answers import events_shown, has_attempt
+from regatta.server.openpai.jobs.job_answers import has_attempt
 from regatta.server.openpai.jobs.job_schemas import TEXT, PlainText, text_answers
 from regatta.server.openpai.jobs.job_shapes import (
     EventsWithCount,
@@ -27,7 +28,8 @@ from regatta.server.openpai.jobs.log_links import (
     sign,
 )
 from regatta.server.openpai.jobs.log_texts import STREAMS, TaskLog
-from regatta.server.openpai.jobs.task_answers import RolePlan, history_of, lives_of, plan_named
+from regatta.server.openpai.jobs.task_answers import history_of, lives_of
+from regatta.server.openpai.jobs.telling.role_plans import RolePlan, plan_named
 from regatta.server.openpai.jobs.v2_job_routes import JOB, attempt_number
 from regatta.server.openpai.openpai_schemas import openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, invalid_parameters
@@ -35,7 +37,7 @@ from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit
+from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit, gateway_of
 from regatta.server.team.team import Team
 
 TASK = JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
@@ -57,8 +59,8 @@ def task_routes(team: Team) -> APIRouter:
         if type not in EVENT_TYPES:
             raise invalid_parameters(f"type is {type[:40]!r}; write Normal or Warning")
         kind = type or None
-        row, told = await team.database.read(told_of, row.id, kind)
-        return answer(events_shown(row, told, kind))
+        story, told = await team.database.read(told_of, row.id, kind)
+        return answer(events_shown(story, told, kind))
 
     @routes.get(TASK, responses=openpai_answers({200: of(TaskHistory)}))
     async def history(
@@ -85,7 +87,8 @@ def task_routes(team: Team) -> APIRouter:
         if not await _has_log(team, story, replica):
             raise no_log()
         tail = "true" in (tailMode.lower(), request.query_params.get("tail-mode", "").lower())
-        where, ends = _our_address(team, request), team.now() + GOOD_FOR_MILLIS
+        where = _our_address(team, request) + gateway_of(request)
+        ends = team.now() + GOOD_FOR_MILLIS
         places = [
             LogLink(
                 job=story.row.id,

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from regatta.server.accounts.account_rules import key_of
 from regatta.server.accounts.caller import Caller
+from regatta.server.accounts.visibility import EXECUTE
 from regatta.server.openpai.jobs.frameworks import BETWEEN, seen, to_change
 from regatta.server.openpai.jobs.job_answers import detail
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type
@@ -27,7 +28,7 @@ from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_story import story_of
 from regatta.server.responses import answer
 from regatta.server.schemas import of
-from regatta.server.team.gate import Asking
+from regatta.server.team.gate import Asking, gateway_of
 from regatta.server.team.team import Team
 
 #: A job's path has its owner in it, or in its name, or means one's own.
@@ -87,7 +88,7 @@ def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[st
     async def delete(
         request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
-        row = await _to_change(team, caller, request, username, name)
+        row = await _to_change(team, caller, request, username, name, "delete")
         await team.desk.delete(row)
         return answer(SaidOnly(message=f"deleted job {row.name} successfully"), 202)
 
@@ -142,10 +143,15 @@ async def _seen(
 
 
 async def _to_change(
-    team: Team, caller: Caller, request: Request, username: str | None, name: str
+    team: Team,
+    caller: Caller,
+    request: Request,
+    username: str | None,
+    name: str,
+    verb: str = EXECUTE,
 ) -> JobRow:
     user, plain = _whose(caller, username, name)
-    return await to_change(team, caller, request, user, plain)
+    return await to_change(team, caller, request, user, plain, verb)
 
 
 async def _listed(team: Team, caller: Caller, username: str | None) -> Response:
@@ -163,7 +169,7 @@ async def _submitted(
             f"{caller.name}."
         )
     row, headers = await submit_config(team, caller, request, protocol=1, name=name)
-    place = f"/api/v1/user/{quote(row.username)}/jobs/{quote(row.name)}"
+    place = f"{gateway_of(request)}/api/v1/user/{quote(row.username)}/jobs/{quote(row.name)}"
     return answer(await _detail(team, row), 201, {"Location": place, **headers})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import yaml
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -9,7 +11,13 @@ from starlette.responses import Response
 
 from regatta.api.openpai.shown_as_v2 import as_v2
 from regatta.server.openpai.jobs.frameworks import row_seen, row_to_change, story_seen
-from regatta.server.openpai.jobs.job_answers import detail, has_attempt, job_attempt, summary
+from regatta.server.openpai.jobs.job_answers import (
+    detail,
+    has_attempt,
+    job_attempt,
+    names_the_engines,
+    summary,
+)
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type, read_tag
 from regatta.server.openpai.jobs.job_schemas import (
     EXECUTION,
@@ -31,9 +39,12 @@ from regatta.server.openpai.jobs.job_shapes import (
 )
 from regatta.server.openpai.jobs.list_query import read_list_query
 from regatta.server.openpai.jobs.submitting import submit_config
+from regatta.server.openpai.jobs.telling.author_names import row_told
+from regatta.server.openpai.jobs.telling.role_plans import names_in
 from regatta.server.openpai.openpai_schemas import list_of, openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, no_job
 from regatta.server.records.job_rows import JobRow, document_of
+from regatta.server.records.job_story import jobs_as_submitted
 from regatta.server.responses import answer
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
@@ -69,7 +80,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         page = await team.desk.page(
             caller, query.wanted, query.order, offset=query.offset, limit=query.limit
         )
-        shown = tuple(map(summary, page.jobs))
+        shown = await _summaries(team, page.jobs)
         if query.with_total_count:
             return answer(SummariesWithCount(total_count=page.total, data=shown))
         return answer(shown)
@@ -122,7 +133,7 @@ def v2_job_routes(team: Team) -> APIRouter:
 
     @routes.put(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def tag(request: Request, caller: Asking, framework: str) -> Response:
-        row = await row_to_change(team, caller, framework, request)
+        row = await row_to_change(team, caller, framework, request, "tag")
         wanted = await read_tag(request)
         await team.desk.tag(row, wanted)
         message = f"Add tag {wanted} for job {framework} successfully."
@@ -130,7 +141,7 @@ def v2_job_routes(team: Team) -> APIRouter:
 
     @routes.delete(JOB + "/tag", responses=tagged, openapi_extra=TAG)
     async def untag(request: Request, caller: Asking, framework: str) -> Response:
-        row = await row_to_change(team, caller, framework, request)
+        row = await row_to_change(team, caller, framework, request, "tag")
         wanted = await read_tag(request)
         if not await team.desk.untag(row, wanted):
             said = f"Tag {wanted} is not found for job {framework}."
@@ -164,6 +175,14 @@ def v2_job_routes(team: Team) -> APIRouter:
         return answer(job_attempt(story, number))
 
     return routes
+
+
+async def _summaries(team: Team, rows: Sequence[JobRow]) -> tuple[OpenPaiSummary, ...]:
+    """Few of them have anything to say for which their own document must be read."""
+    ids = [row.id for row in rows if names_the_engines(row)]
+    written = await team.database.read(jobs_as_submitted, ids) if ids else {}
+    told = (row_told(row, names_in(written[row.id])) if row.id in written else row for row in rows)
+    return tuple(map(summary, told))
 
 
 def attempt_number(text: str) -> int | None:

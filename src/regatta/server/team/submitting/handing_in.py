@@ -64,6 +64,13 @@ AT_ONCE = 8
 #: Milliseconds in which every engine knows the key of a submit; after that the record does.
 ENGINES_REMEMBER = 86_400_000
 
+#: Says what a door has against a job, by raising it.
+Look = Callable[[Loaded], None]
+
+
+def nothing_more(_: Loaded) -> None:
+    pass
+
 
 class HandingIn:
     def __init__(
@@ -85,14 +92,20 @@ class HandingIn:
         self._of_one_account = Turns(AT_ONCE)
 
     async def submit(
-        self, caller: Caller, submission: Submission, shell: Shell | None, *, takes_over: bool
+        self,
+        caller: Caller,
+        submission: Submission,
+        shell: Shell | None,
+        *,
+        takes_over: bool,
+        look: Look = nothing_more,
     ) -> tuple[JobRow, Accepted]:
         user, submission = await self._as_theirs(caller, submission, shell)
         unchecked = shell is not None and shell.no_preflight
-        return await self._to_its_end(self._submit(user, submission, takes_over, unchecked))
+        return await self._to_its_end(self._submit(user, submission, takes_over, unchecked, look))
 
     async def _submit(
-        self, user: User, submission: Submission, takes_over: bool, unchecked: bool
+        self, user: User, submission: Submission, takes_over: bool, unchecked: bool, look: Look
     ) -> tuple[JobRow, Accepted]:
         async with self._turns.of(submission.key):
             before = await self._sent_before(submission.key)
@@ -100,6 +113,7 @@ class HandingIn:
                 return await self._as_recorded(submission.key)
             loaded = await asyncio.to_thread(read_submission, submission)
             await self._check_cluster(user, loaded)
+            look(loaded)
             new = self._new(user, submission, loaded)
             async with self._turns.of((new.username, new.name)):
                 if before is None:

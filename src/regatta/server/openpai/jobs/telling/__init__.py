@@ -1,0 +1,1 @@
+"""A job as its author knows it: its roles, its names, its rules. Pure."""
