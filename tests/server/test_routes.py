@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -105,6 +106,25 @@ def test_odd_input_is_a_bad_request_and_no_accident(
     method, path, body = ODD[case]
     refused = refusal(regatta, method, path, msgspec.Raw(body.encode()) if body else None)
     assert (refused.status, refused.code) == (400, "BadRequest"), refused
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({f"field{i}": 1 for i in range(500)}, "there are 501 fields; 100 is the most"),
+        ({"env": {f"A{i}": 1 for i in range(10_001)}}, "env has 10,001 entries; 10,000 is the"),
+        ({"sets": [1] * 10_001}, "sets has 10,001 entries; 10,000 is the most"),
+        ({"shell": {"volumes": {f"v{i}": 1 for i in range(10_001)}}}, "volumes has 10,001"),
+    ],
+    ids=["fields", "variables", "settings", "volumes"],
+)
+def test_a_mistake_that_is_made_thousands_of_times_is_told_once(
+    regatta: Regatta, body: dict[str, Any], said: str
+) -> None:
+    refused = refusal(regatta, "POST", "/jobs", {"text": "x", **body})
+    assert (refused.status, refused.code) == (400, "BadRequest")
+    [problem] = refused.problems
+    assert said in problem.message
 
 
 @pytest.mark.parametrize("last", ["²", "9" * 30, "9" * 5000, "-1"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ from regatta.api.problems import Problem, how_many
 
 log = logging.getLogger(__name__)
 
+#: The code of a mistake of the server's own.
+UNEXPECTED = "InternalError"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -31,12 +34,22 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
 
 
+async def answer_many(
+    make: Callable[[], Any], status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """With what may be thousands of things: `make` and what writes it down run in a thread, so that
+    others are answered meanwhile."""
+    return await asyncio.to_thread(lambda: answer(make(), status, headers))
+
+
 def answer_job(job: Job) -> Response:
     return answer(document(job))
 
 
-def items(values: list[Any]) -> Response:
-    return answer({"items": [document(v) if isinstance(v, Job) else v for v in values]})
+async def items(values: list[Any]) -> Response:
+    return await answer_many(
+        lambda: {"items": [document(v) if isinstance(v, Job) else v for v in values]}
+    )
 
 
 def refusal(status: int, code: str, message: str, problems: Sequence[Problem] = ()) -> Response:
@@ -112,7 +125,7 @@ def _broken(request: Request, error: Exception) -> Response:
     log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return refusal(
         500,
-        "InternalError",
+        UNEXPECTED,
         f"the server met something unexpected ({type(error).__name__}: {error}); "
         "its log has the details (`regatta server status` names the file)",
     )

@@ -17,7 +17,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
     "names", [("ps-server", "worker"), ("ps", "worker"), ("one", "two")], ids=" ".join
 )
 def test_every_task_is_counted_also_one_that_is_called_as_a_role(names: tuple[str, str]) -> None:
-    job = load_job(a_job("two").with_tasks(*({"name": name, "replicas": 1} for name in names)).text()).job
+    job = load_job(
+        a_job("two").with_tasks(*({"name": name, "replicas": 1} for name in names)).text()
+    ).job
 
     cells = dict(zip(headers(wide=True), row(job, NOW, wide=True), strict=True))
 

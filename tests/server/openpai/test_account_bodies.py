@@ -83,3 +83,25 @@ def test_the_description_says_that_there_are_no_other_fields(shared: TeamServer)
     schemas = described["components"]["schemas"]
     for name in (*(kind.__name__ for kind in BODIES), "UserData", "OwnData", "SessionBody"):
         assert schemas[name]["additionalProperties"] is False, name
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "most"),
+    [
+        ("PUT", f"{V2}/users/me", "128 KiB"),
+        ("POST", "/regatta/v1/tokens", "128 KiB"),
+        ("POST", f"{V2}/jobs", "4 MiB"),
+        ("PUT", f"{V1}/user/ann/jobs/first", "4 MiB"),
+        ("POST", "/regatta/v1/jobs", "4 MiB"),
+    ],
+)
+def test_a_body_is_no_longer_than_what_it_brings_can_be(
+    shared: TeamServer, method: str, path: str, most: str
+) -> None:
+    """It is read in one go, and others wait for that."""
+    number, unit = most.split()
+    size = int(number) * {"KiB": 2**10, "MiB": 2**20}[unit]
+    refused = shared.ask(method, path, shared.token("ann"), text=b"[" * (size + 1))
+    assert refused.status == 413
+    assert f"{most} is the most" in refused.json["message"]
+    assert shared.ask(method, path, shared.token("ann"), text=b"[" * size).status != 413

@@ -238,6 +238,23 @@ def test_older_ones_have_their_own_paths(on_both: TeamServer) -> None:
     assert on_both.ask("GET", f"{path}/ancient", admin).code == (404, "NoUserError")
 
 
+def test_an_older_ones_new_password_makes_and_ends_no_admin(on_both: TeamServer) -> None:
+    boss, path = on_both.admin_token(), "/api/v1/user"
+
+    def change(**more: object) -> bool:
+        body = {"username": "second", "modify": True, **more}
+        assert on_both.ask("PUT", path, boss, body=body).status == 201
+        admin: bool = on_both.ask("GET", f"{path}/second", boss).json["admin"]
+        return admin
+
+    new = {"username": "second", "password": PASSWORD}
+    assert on_both.ask("PUT", path, boss, body=new).status == 201
+    assert not change(password="another one")
+    assert change(admin=True)
+    assert change(password="a third one")
+    assert not change(password="a fourth one", admin=False)
+
+
 def test_a_removed_user_is_gone_with_every_token(on_both: TeamServer) -> None:
     made(on_both, "leaving")
     token, admin = on_both.token("leaving"), on_both.admin_token()

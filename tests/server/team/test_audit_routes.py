@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from regatta.server.accounts.audit import read_audit
+from regatta.server.accounts.rate_limits import Rate
 from regatta.server.accounts.tokens import Kind
+from regatta.server.records.team_database import Database
 from regatta.server.team.team_app import LARGEST_FROM_NOBODY
+from regatta.server.team.team_settings import TeamSettings
 from tests.doors import shell_job
-from tests.server.team.serving import TeamServer
+from tests.server.team.serving import NO_LIMITS, TeamServer, a_team_server
 
 AUDIT = "/regatta/v1/audit"
 
@@ -83,3 +91,48 @@ def test_it_has_the_code_that_the_client_got(server: TeamServer) -> None:
     codes = [answer.code for answer in got]
     assert codes[:3] == [(409, "NotPossible"), (404, "JobNotFound"), (404, "NoJobError")]
     assert [(entry.status, entry.result) for entry in reversed(server.audited(11))][1:] == codes
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        ("POST", "/api/v2/jobs", {}, 401),
+        ("GET", "/healthz", {"Host": "evil.example"}, 403),
+        ("POST", "/api/v2/jobs", {"Content-Length": "2", "Transfer-Encoding": "chunked"}, 400),
+    ],
+    ids=["nobody", "another's name", "two lengths"],
+)
+def test_who_asks_too_often_writes_nothing_more(
+    tmp_path: Path, asks: tuple[str, str, dict[str, str], int]
+) -> None:
+    method, path, headers, status = asks
+    settings = TeamSettings(rates=replace(NO_LIMITS, requests=Rate(3, 3600.0)))
+    with a_team_server(tmp_path, settings=settings) as server:
+        got = [server.ask(method, path, text=b"{}", headers=headers).status for _ in range(10)]
+        assert got == [status] * 3 + [429] * 7
+    # The server has left, so that every note is written.
+    with closing(Database(f"sqlite:///{tmp_path}/team.db")) as database:
+        entries = database.read_here(read_audit, limit=100).entries
+        assert [entry.status for entry in entries] == [status] * 3
+
+
+def test_a_change_that_met_a_mistake_of_ours_is_in_it(
+    server: TeamServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = server.token("ann")
+    body = {"text": shell_job("first", "sleep 600")}
+    assert server.ask("POST", "/regatta/v1/jobs", ann, body=body).status == 201
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(server.team.engine, "delete", broken)
+    gone = server.ask("DELETE", "/regatta/v1/namespaces/user-ann/jobs/first", ann)
+    theirs = server.ask("DELETE", "/api/v1/user/ann/jobs/first", ann)
+    assert [gone.code, theirs.code] == [(500, "InternalError"), (500, "UnknownError")]
+    second, first, _ = server.audited(3)
+    assert [(first.status, first.result), (second.status, second.result)] == [
+        gone.code,
+        theirs.code,
+    ]
+    assert (first.who, first.job, second.job) == ("ann", "ann~first", "ann~first")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,9 @@ from regatta.engines.blocking import Blocking
 from regatta.engines.local.home import Home
 from regatta.server.accounts.users import NewUser, User, create_user, delete_user, set_unix_uid
 from regatta.server.records.team_database import Database
+from regatta.server.team.isolating import isolation as isolation_module
 from regatta.server.team.isolating.isolation import Isolation, IsolationSettings, default_work
-from regatta.server.team.isolating.unix_uids import check_uids, find_account, read_uids
+from regatta.server.team.isolating.unix_uids import check_uids, find_account, read_uids, take_next
 from tests.engines.local.accounts_here import home, needs_root, place
 from tests.engines.local.jobs import a_job, a_submission, eventually, texts, wait_for
 from tests.engines.local.opening import engine, open_engine
@@ -224,6 +226,31 @@ def test_each_account_gets_a_uid_of_the_range_for_good(
 
 
 @needs_root
+def test_accounts_whose_first_jobs_come_at_once_get_one_each(
+    isolate: Callable[..., Isolation],
+    new_user: Callable[[str], User],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_once, most = [], []
+
+    def counted(*args: Any) -> int:
+        at_once.append("one")
+        most.append(len(at_once))
+        uid = take_next(*args)
+        at_once.pop()
+        return uid
+
+    monkeypatch.setattr(isolation_module, "take_next", counted)
+    isolation, users = isolate(), [new_user(f"new-{number}") for number in range(4)]
+
+    async def all_of_them() -> list[Shell]:
+        return await asyncio.gather(*(isolation.shell_for(user, user.name) for user in users))
+
+    shells = asyncio.run(all_of_them())
+    assert len({shell.run_as.uid for shell in shells if shell.run_as}) == len(users)
+    assert most == [1] * len(users)  # each on record before the next looks
+
+
 def test_a_uid_is_never_given_twice(
     isolate: Callable[..., Isolation],
     new_user: Callable[[str], User],

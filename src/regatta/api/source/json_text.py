@@ -48,8 +48,8 @@ def read_json(text: str) -> Any:
 
 
 def lines_of(text: str) -> Iterator[tuple[str, int]]:
-    """The places of what `read_json` read, each with the line of its name, or of a list's item. None
-    of a text in one line, which that would tell nothing of."""
+    """The places of what `read_json` read, each with the line of its name, or of a list's item.
+    None of a text in one line, which that would tell nothing of."""
     if "\n" not in text.strip():
         return
     line, opened = 1, list[_Opened]()

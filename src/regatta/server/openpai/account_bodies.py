@@ -147,7 +147,8 @@ class OldUserBody(Body):
 
     username: _UserName
     password: _NewPassword | None = None
-    admin: bool = False
+    #: Not sent: as it is, and of somebody new, no.
+    admin: bool | UnsetType = UNSET
     modify: bool = False
 
 

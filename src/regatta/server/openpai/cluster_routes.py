@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from functools import partial
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -34,7 +36,7 @@ from regatta.server.openpai_errors import (
     no_virtual_cluster,
 )
 from regatta.server.records.job_story import live_jobs
-from regatta.server.responses import answer
+from regatta.server.responses import answer, answer_many
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
@@ -82,7 +84,8 @@ def cluster_routes(team: Team) -> APIRouter:
     async def pods(caller: Asking, namespace: str | None = None) -> Response:
         """Replicas that hold something now."""
         require_admin(caller)
-        return answer(pod_list((await team.engine.capacity()).replicas, namespace))
+        found = (await team.engine.capacity()).replicas
+        return await answer_many(partial(pod_list, found, namespace))
 
     @routes.get(
         "/api/v2/alerts",
@@ -144,7 +147,7 @@ def require_cluster(team: Team, name: str) -> None:
 async def _all(team: Team) -> dict[str, VirtualCluster]:
     capacity = await team.engine.capacity()
     live = await team.database.read(live_jobs, team.engine_name)
-    return clusters(team.settings.virtual_clusters, capacity, live)
+    return await asyncio.to_thread(clusters, team.settings.virtual_clusters, capacity, live)
 
 
 def require_changeable(team: Team, caller: Caller, name: str, verb: str) -> None:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.server import responses
 from regatta.server.openpai.openpai_refusals import (
+    UNKNOWN,
     for_strangers,
     is_openpai_path,
     openpai_refusal,
@@ -65,5 +66,5 @@ def _in_their_words(request: Request, error: Exception, status: int) -> Response
             return openpai_refusal(405, "NoApiError", said, {"Allow": allowed})
         return openpai_refusal(status, "InvalidParametersError", str(error.detail))
     return openpai_refusal(
-        500, "UnknownError", "the server met something unexpected; its log has the details"
+        500, UNKNOWN, "the server met something unexpected; its log has the details"
     )

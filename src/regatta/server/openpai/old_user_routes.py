@@ -18,6 +18,7 @@ from regatta.server.openpai.account_bodies import (
     PasswordBody,
     UserNameBody,
     read_body,
+    said,
 )
 from regatta.server.openpai.account_shapes import Message, UserInfo
 from regatta.server.openpai.openpai_schemas import body_of, openpai_answers
@@ -99,7 +100,7 @@ def v1_user_routes(team: Team) -> APIRouter:
         require_admin(caller)
         body = await read_body(request, OldUserBody)
         if body.modify:
-            changes = UserChanges(admin=body.admin)
+            changes = UserChanges(admin=said(body.admin))
             if body.password is None:
                 await team.database.run(update_user, body.username, changes)
             else:
@@ -107,7 +108,7 @@ def v1_user_routes(team: Team) -> APIRouter:
         elif body.password is None:
             raise invalid_parameters("password is missing; a new user needs one")
         else:
-            new = NewUser(body.username, admin=body.admin)
+            new = NewUser(body.username, admin=bool(said(body.admin)))
             await team.reception.create_user(caller, new, body.password)
         return answer(Message("update successfully"), 201)
 

@@ -35,11 +35,13 @@ from regatta.server.openpai_errors import (
     OpenPaiError,
     TooManyRequests,
 )
-from regatta.server.responses import answer, refusal
+from regatta.server.responses import UNEXPECTED, answer, refusal
 
 #: What OpenPAI's routes are under, once the gate has removed `/rest-server`.
 PREFIX = "/api"
 
+#: What it calls what it has no name for.
+UNKNOWN = "UnknownError"
 #: Our kinds, in its words: code and status.
 _CODES: Mapping[type[RegattaError], tuple[str, int]] = {
     NameTaken: ("ConflictJobError", 409),
@@ -116,6 +118,11 @@ def told_code(response: Response) -> str:
     return msgspec.json.decode(response.body, type=OpenPaiRefusal).code
 
 
+def code_of_unexpected(path: str) -> str:
+    """What a mistake of the server's own is called there."""
+    return UNKNOWN if is_openpai_path(path) else UNEXPECTED
+
+
 def for_strangers(error: RegattaError) -> RegattaError:
     """What somebody may be told who is not known: nothing of the server's own places."""
     if isinstance(error, RecordsAway):
@@ -131,7 +138,7 @@ def in_openpai_words(error: RegattaError) -> tuple[str, int]:
     for kind in type(error).__mro__:
         if kind in _CODES:
             return _CODES[kind]
-    return ("UnknownError" if error.status >= 500 else error.code), error.status
+    return (UNKNOWN if error.status >= 500 else error.code), error.status
 
 
 def whole_message(error: RegattaError) -> str:

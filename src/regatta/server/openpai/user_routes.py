@@ -38,7 +38,7 @@ from regatta.server.openpai.account_bodies import (
 from regatta.server.openpai.account_shapes import Message, UserInfo, user_info
 from regatta.server.openpai.openpai_schemas import body_of, list_of, openpai_answers
 from regatta.server.openpai_errors import invalid_parameters
-from regatta.server.responses import answer
+from regatta.server.responses import answer, answer_many
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking, address_of
 from regatta.server.team.team import Team
@@ -76,7 +76,7 @@ def _reads(routes: APIRouter, team: Team) -> None:
         found = await team.database.read(list_users)
         groups = await team.database.read(list_groups)
         clusters = team.settings.virtual_clusters
-        return answer([user_info(user, groups, clusters) for user in found])
+        return await answer_many(lambda: [user_info(user, groups, clusters) for user in found])
 
     @routes.get(f"/{ME}", responses=openpai_answers({200: of(UserInfo)}))
     async def oneself(caller: Asking) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -15,11 +15,28 @@ LONGEST_TEXT = 4 * 1024 * 1024
 #: Enough for any client's own random words.
 LONGEST_KEY = 256
 LONGEST_USER = 64
+#: Of a body, more than any has; and of what one of them holds.
+MOST_FIELDS, MOST_ENTRIES = 100, 10_000
 LONGEST_URI = 4096
 
 
 class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def not_too_many(cls, sent: Any) -> Any:
+        """Whatever is wrong with each would be told, and nobody is answered meanwhile."""
+        if not isinstance(sent, dict):
+            return sent
+        if len(sent) > MOST_FIELDS:
+            raise ValueError(f"there are {len(sent):,} fields; {MOST_FIELDS} is the most")
+        for field, value in sent.items():
+            if isinstance(value, dict | list) and len(value) > MOST_ENTRIES:
+                raise ValueError(
+                    f"{field[:40]} has {len(value):,} entries; {MOST_ENTRIES:,} is the most"
+                )
+        return sent
 
     @model_validator(mode="after")
     def all_of_it_is_text(self) -> Self:

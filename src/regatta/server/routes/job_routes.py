@@ -11,7 +11,7 @@ from starlette.responses import Response
 from regatta.api.job import Job, document
 from regatta.engines.base import Accepted, Preview
 from regatta.engines.inventory import PodView, Removal, RunView
-from regatta.server.responses import answer, answer_job, items
+from regatta.server.responses import answer, answer_job, answer_many, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
 from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.routes.query_times import NOT_A_NUMBER
@@ -36,7 +36,7 @@ def job_routes() -> APIRouter:
     ) -> Response:
         """In order of submission. `finished`: of those that have ended only so many, the ones that
         ended last."""
-        return items(await engine.list(namespace, finished=finished))
+        return await items(await engine.list(namespace, finished=finished))
 
     @routes.get("/runs", responses=answers({200: items_of(RunView)}))
     async def runs(
@@ -48,7 +48,7 @@ def job_routes() -> APIRouter:
     ) -> Response:
         """Runs on record, the last submitted first: also those that were replaced, or deleted when
         their time to live was over."""
-        return items(await engine.history(namespace, name, uid=uid, limit=limit))
+        return await items(await engine.history(namespace, name, uid=uid, limit=limit))
 
     @routes.post("/jobs", status_code=201, responses=answers({201: of(Accepted), 200: of(Preview)}))
     async def submit(
@@ -66,7 +66,7 @@ def job_routes() -> APIRouter:
         preview = await engine.preview(submission, shell, stored=dryRun == "stored")
         fields = ("warnings", "objects", "environment", "ports", "notes")
         shown = {field: getattr(preview, field) for field in fields}
-        return answer({"job": document(preview.job), **shown})
+        return await answer_many(lambda: {"job": document(preview.job), **shown})
 
     @routes.get(JOB, responses=ONE)
     async def get(engine: AskedEngine, namespace: str, name: str, uid: str = "") -> Response:
@@ -107,6 +107,6 @@ def job_routes() -> APIRouter:
 
     @routes.get(JOB + "/pods", responses=answers({200: items_of(PodView)}))
     async def pods(engine: AskedEngine, namespace: str, name: str, uid: str = "") -> Response:
-        return items(await engine.pods(namespace, name, uid))
+        return await items(await engine.pods(namespace, name, uid))
 
     return routes

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from regatta.daemon.about import ServerInfo
 from regatta.engines.inventory import Capacity, Storage
-from regatta.server.responses import answer
+from regatta.server.responses import answer, answer_many
 from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.schemas import NOTHING, answers, of
 
@@ -27,7 +27,8 @@ def server_routes(
 
     @routes.get("/capacity", responses=answers({200: of(Capacity)}))
     async def capacity(engine: AskedEngine, namespace: str | None = None) -> Response:
-        return answer(await engine.capacity(namespace))
+        found = await engine.capacity(namespace)
+        return await answer_many(lambda: found)
 
     @routes.get("/storage", responses=answers({200: of(Storage)}))
     async def storage(engine: AskedEngine) -> Response:

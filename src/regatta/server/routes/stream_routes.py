@@ -61,7 +61,7 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
         if last_event_id:
             after = _event_id(last_event_id)
         if not follow:
-            return items(await engine.events(namespace, job, after, uid))
+            return await items(await engine.events(namespace, job, after, uid))
         return await sse.stream(engine.follow_events(namespace, job, after), leaving)
 
     @routes.get(JOB + "/logs", response_class=EventStream, responses=answers({}, streams=True))

@@ -1,9 +1,9 @@
 """The gate of a team's server: the first thing that a request meets.
 
 It says which path is meant (OpenPAI's clients send `/rest-server` before it and slashes behind it),
-that the name in `Host` is ours, that its address does not ask too often, and who it comes from. All
+that its address does not ask too often, that the name in `Host` is ours, and who it comes from. All
 but a few paths need somebody who is known. What changes something, and what is refused to somebody
-who is not known, is written into the audit.
+who is not known, is written into the audit; what is refused for being too much of it is not.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import identify, shown_by
 from regatta.server.accounts.tokens import note_use
 from regatta.server.connections import ADMIT
-from regatta.server.openpai.openpai_refusals import for_strangers, refused, told_code
-from regatta.server.openpai_errors import forbidden, invalid_parameters
+from regatta.server.openpai.openpai_refusals import (
+    code_of_unexpected,
+    for_strangers,
+    refused,
+    told_code,
+)
+from regatta.server.openpai_errors import TooManyRequests, forbidden, invalid_parameters
 from regatta.server.origins import Ours
 from regatta.server.team.team import Team
 from regatta.server.transport_rules import client_address
@@ -150,23 +155,34 @@ class Gate:
             await send(message)
 
         try:
-            await self._let_in(scope, headers, state)
-        except RegattaError as why:
-            answer = refused(scope["path"], for_strangers(why))
-            state["refused"] = told_code(answer)
-            if "transfer-encoding" in headers:  # where its body ends is not agreed on
-                answer.headers["Connection"] = "close"
-            await answer(scope, receive, watched)
-        else:
-            await self._app(scope, receive, watched)
-        await self._note(scope, state, status)
+            try:
+                await self._let_in(scope, headers, state)
+            except RegattaError as why:
+                answer = refused(scope["path"], for_strangers(why))
+                state["refused"] = told_code(answer)
+                if "transfer-encoding" in headers:  # where its body ends is not agreed on
+                    answer.headers["Connection"] = "close"
+                await answer(scope, receive, watched)
+            else:
+                await self._app(scope, receive, watched)
+        except Exception:  # it is answered further out
+            state["refused"] = code_of_unexpected(scope["path"])
+            raise
+        finally:
+            await self._note(scope, state, status)
 
     async def _let_in(self, scope: Scope, headers: Headers, state: dict[str, Any]) -> None:
+        # Before anything that is noted: each note is a write, and nobody can have more of them
+        # than of requests.
+        try:
+            self._team.limits.request(state["address"])
+        except TooManyRequests:
+            state["too_often"] = True
+            raise
         check_framing(headers)
         host = headers.get("host", "")
         if not self._ours.host(host):
             raise forbidden(FOREIGN_HOST.format(host[:200]))
-        self._team.limits.request(state["address"])
         if needs_nobody(scope["method"], scope["path"]):
             return
         shown = shown_by(scope["method"], headers, self._ours)
@@ -185,8 +201,9 @@ class Gate:
 
     async def _note(self, scope: Scope, state: dict[str, Any], status: int) -> None:
         """What changed something or tried to. Reads are many, and tell nothing that was not seen
-        by somebody who may see it."""
-        if scope["method"] in _READS and status != 403:
+        by somebody who may see it; of an address that asks too often, what it asked until then
+        is."""
+        if state.get("too_often") or (scope["method"] in _READS and status != 403):
             return
         caller: Caller | None = state.get("caller")
         entry = Entry(

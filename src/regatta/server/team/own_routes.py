@@ -105,7 +105,7 @@ def _tokens(routes: APIRouter, team: Team) -> None:
     async def tokens(caller: Asking) -> Response:
         require_person(caller)
         found = await team.database.read(list_tokens, caller.user_id, team.now())
-        return items([_own(token, caller) for token in found])
+        return await items([_own(token, caller) for token in found])
 
     @routes.post("/tokens", status_code=201, responses=answers({201: of(NewToken)}))
     async def create(caller: Asking) -> Response:

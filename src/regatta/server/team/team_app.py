@@ -18,7 +18,7 @@ from regatta.engines.base import Engine
 from regatta.server import responses, schemas
 from regatta.server.accounts.caller import require_admin
 from regatta.server.app import API
-from regatta.server.body_limit import CODE, LARGEST_BODY, BodyLimit
+from regatta.server.body_limit import CODE, BodyLimit
 from regatta.server.openpai import account_routes, handlers, job_contract
 from regatta.server.openpai.openpai_refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
 from regatta.server.openpai.smaller_lists import SmallerLists
@@ -36,12 +36,19 @@ from regatta.server.team.team import Team
 
 #: Of a body that somebody sends who is not known yet: a name and a password.
 LARGEST_FROM_NOBODY = 64 * 1024
+#: A body is read in one go, and nobody is answered meanwhile. A job file has 1 MiB at most, and as
+#: JSON, with every line and every foreign letter escaped, less than this.
+LARGEST_JOB = 4 * 1024 * 1024
+#: Twice what an account's `extension` may have.
+LARGEST_ELSE = 128 * 1024
 
 
 def _most_of(scope: Scope) -> int:
-    if scope["type"] == "http" and needs_nobody(scope["method"], scope["path"]):
+    if scope["type"] != "http":
+        return LARGEST_JOB
+    if needs_nobody(scope["method"], scope["path"]):
         return LARGEST_FROM_NOBODY
-    return LARGEST_BODY
+    return LARGEST_JOB if "/jobs" in scope["path"] else LARGEST_ELSE
 
 
 def _too_large(scope: Scope, said: str) -> Response:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from regatta.api.errors import InvalidJob, NotPossible, PreflightFailed, RegattaError
+from regatta.api.errors import InvalidJob, PreflightFailed, RegattaError
 from regatta.engines.blocking import Blocking
 from regatta.engines.local.on_behalf import as_account as asking
 from tests.engines.local.accounts_here import (
     ANN,
-    BOB,
     as_account,
     home,
     needs_root,
     place,
-    run_as,
     work_of,
 )
-from tests.engines.local.jobs import a_job, a_submission, alive, eventually
+from tests.engines.local.jobs import a_job, a_submission, alive
 
 __all__ = ["home", "place"]
 
@@ -261,30 +257,3 @@ def test_a_preview_shows_where_its_replicas_would_write(engine: Blocking, place:
     seen = dry_run(engine, a_job("job"), place).environment["job-worker-0"]
     assert seen["PADDLE_LOG_DIR"].startswith(str(work_of(place, ANN).parent / "runs"))
     assert seen["USER"] == f"u{ANN}"
-
-
-def test_one_account_does_not_keep_the_engine_from_everybody_else(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking, "AT_ONCE", 1)
-    monkeypatch.setattr(asking, "MOST_WAITING", 2)
-    ann, bob = run_as(place, ANN), run_as(place, BOB)
-    go, order = threading.Event(), []
-
-    def look(name: str) -> None:
-        with asking._turn_of(ann):
-            order.append(f"{name} looks")
-            go.wait(60)
-            order.append(f"{name} is through")
-
-    with ThreadPoolExecutor(2) as pool:
-        pool.submit(look, "first")
-        eventually(lambda: order, "the first look")
-        pool.submit(look, "second")
-        eventually(lambda: asking._waiting.get(ANN) == 2, "another that waits")
-        with pytest.raises(NotPossible, match="2 submissions of u230001 are being looked at"):
-            asking._turn_of(ann).__enter__()
-        with asking._turn_of(bob):  # at once
-            go.set()
-    assert order == ["first looks", "first is through", "second looks", "second is through"]
-    assert asking._waiting == asking._looking == {}

@@ -3,19 +3,26 @@ and whatever was cut off."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection, update
 
+from regatta.engines.base import Preview, Submission
 from regatta.server.accounts.users import get_user
 from regatta.server.records.job_rows import job_of
 from regatta.server.records.job_tables import jobs
 from regatta.server.records.moments import now_millis
 from regatta.server.records.submits import begin_submit, unfinished
+from regatta.server.team.submitting.handing_in import AT_ONCE
 from tests.doors import eventually, shell_job
+from tests.server.accounts.people import a_caller
 from tests.server.records.rows import a_new_job
 from tests.server.team.serving import Answer, TeamServer
 
@@ -94,3 +101,64 @@ def test_deleting_many_deletes_their_records_and_no_others(server: TeamServer) -
     assert (gone.status, gone.json["jobs"]) == (200, 2), gone.body
     listed = server.ask("GET", "/api/v2/jobs", server.admin_token()).json
     assert [(job["username"], job["name"]) for job in listed] == [("bob", "one")]
+
+
+class Looking:
+    """An engine's looks at submissions, which last until `go` is set."""
+
+    def __init__(self, server: TeamServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go, self.users = threading.Event(), list[str]()
+        self.loop: asyncio.AbstractEventLoop
+        self._preview = server.team.engine.preview
+        monkeypatch.setattr(server.team.engine, "preview", self.look)
+
+    async def look(self, submission: Submission, *args: Any, **more: Any) -> Preview:
+        self.loop = asyncio.get_running_loop()
+        self.users.append(submission.user)
+        while submission.user == "ann" and not self.go.is_set():
+            await asyncio.sleep(0.01)
+        return await self._preview(submission, *args, **more)
+
+
+def _rehearse(server: TeamServer, user: str) -> int:
+    body = {"text": shell_job("job")}
+    return server.ask("POST", f"{JOBS}?dryRun=true", server.token(user), body=body).status
+
+
+def test_one_account_does_not_keep_the_engine_from_everybody_else(
+    server: TeamServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking, many = Looking(server, monkeypatch), AT_ONCE + 2
+    server.token("ann")
+    ann = server.database.read_here(get_user, "ann").id
+    turns = server.team.desk._handing_in._of_one_account
+    with ThreadPoolExecutor(many) as clients:
+        asked = [clients.submit(_rehearse, server, "ann") for _ in range(many)]
+        eventually(lambda: turns.wanted(ann) == many, "all of them to be there")
+        eventually(lambda: len(looking.users) == AT_ONCE, "those whose turn it is")
+        assert _rehearse(server, "bob") == 200
+        assert looking.users == ["ann"] * AT_ONCE + ["bob"]
+        looking.go.set()
+        assert [one.result() for one in asked] == [200] * many
+    eventually(lambda: len(turns) == 0, "nobody's turn")
+
+
+def test_who_hangs_up_has_a_turn_for_as_long_as_the_engine_looks(
+    server: TeamServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = Looking(server, monkeypatch)
+    assert _rehearse(server, "bob") == 200
+    server.token("ann")
+    ann = server.database.read_here(get_user, "ann").id
+    turns = server.team.desk._handing_in._of_one_account
+    rehearsal = server.team.desk.preview(
+        a_caller("ann", user_id=ann), Submission(text=shell_job("job")), None, stored=False
+    )
+    asked = asyncio.run_coroutine_threadsafe(rehearsal, looking.loop)
+    eventually(lambda: looking.users == ["bob", "ann"], "the look")
+    asked.cancel()
+    nothing = asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), looking.loop)
+    nothing.result(60)
+    assert turns.wanted(ann) == 1
+    looking.go.set()
+    eventually(lambda: turns.wanted(ann) == 0, "its end")

@@ -11,14 +11,12 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 import regatta
-from regatta.api.errors import NotPossible, PreflightFailed
+from regatta.api.errors import PreflightFailed
 from regatta.api.source.foreign_json import UNREADABLE
 from regatta.engines.base import RunAs
 from regatta.engines.local.submit.inspection import Findings, Question
@@ -30,10 +28,6 @@ ENDING_SECONDS = 30.0
 #: Of what an account's interpreters answered; a few packages are well below it.
 LARGEST_MEMORY = 64 * 1024
 MOST_ACCOUNTS = 1000
-
-#: Of one account: looks at the same time, and those together with others that wait for one.
-AT_ONCE = 4
-MOST_WAITING = 16
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -59,18 +53,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 _read_answer = msgspec.json.Decoder(Answer).decode
 _known: dict[int, bytes] = {}
 _knowing = threading.Lock()
-_turns = threading.Condition()
-_looking: dict[int, int] = {}
-_waiting: dict[int, int] = {}
 
 
 def inspect_as(question: Question, account: RunAs) -> Findings:
-    """Raises PreflightFailed where it could not be looked at, NotPossible where too many wait."""
-    with _turn_of(account):
-        return _inspect(question, account)
-
-
-def _inspect(question: Question, account: RunAs) -> Findings:
+    """Raises PreflightFailed where it could not be looked at. It takes a process and a thread for
+    up to a minute: whoever hands in sees to it that no account has all of them."""
     with _knowing:
         known = _known.get(account.uid, b"")
     task = Task(question=question, account=account, known=known, seconds=SECONDS)
@@ -87,38 +74,6 @@ def _inspect(question: Question, account: RunAs) -> Findings:
                 _known.clear()
             _known[account.uid] = answer.known
     return answer.findings
-
-
-@contextmanager
-def _turn_of(account: RunAs) -> Iterator[None]:
-    """Whoever waits for a look holds one of the engine's threads, and a look may take a minute: no
-    account can have all of them."""
-    with _turns:
-        waiting = _waiting.get(account.uid, 0)
-        if waiting >= MOST_WAITING:
-            raise NotPossible(
-                f"{waiting} submissions of {account.name} are being looked at; send this one again "
-                "when they are through"
-            )
-        _waiting[account.uid] = waiting + 1
-    try:
-        with _turns:
-            _turns.wait_for(lambda: _looking.get(account.uid, 0) < AT_ONCE)
-            _looking[account.uid] = _looking.get(account.uid, 0) + 1
-        try:
-            yield
-        finally:
-            _count_down(_looking, account.uid)
-    finally:
-        _count_down(_waiting, account.uid)
-
-
-def _count_down(counts: dict[int, int], uid: int) -> None:
-    with _turns:
-        counts[uid] -= 1
-        if not counts[uid]:
-            del counts[uid]
-        _turns.notify_all()
 
 
 def _ask(task: Task) -> Answer:

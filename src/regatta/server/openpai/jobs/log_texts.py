@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
@@ -52,16 +53,16 @@ class TaskLog:
         async with aclosing(self._batches(lines)) as batches:
             async for batch in batches:
                 seen += len(batch)
-                kept = (kept + self._text(batch))[-TAIL_BYTES:]
+                kept = (kept + await self._text(batch))[-TAIL_BYTES:]
         return kept, seen
 
     async def _from(
         self, first: tuple[LogLine, ...], batches: AsyncGenerator[tuple[LogLine, ...], None]
     ) -> AsyncGenerator[bytes, None]:
         async with aclosing(batches):
-            yield self._text(first)
+            yield await self._text(first)
             async for batch in batches:
-                yield self._text(batch)
+                yield await self._text(batch)
 
     async def _batches(self, lines: int | None) -> AsyncGenerator[tuple[LogLine, ...], None]:
         query = LogQuery(
@@ -80,7 +81,11 @@ class TaskLog:
         except (JobNotFound, NotPossible) as gone:
             raise no_log(str(gone)) from None
 
-    def _text(self, lines: tuple[LogLine, ...]) -> bytes:
+    async def _text(self, lines: tuple[LogLine, ...]) -> bytes:
+        """In a thread: a batch may have megabytes."""
+        return await asyncio.to_thread(self._joined, lines)
+
+    def _joined(self, lines: tuple[LogLine, ...]) -> bytes:
         mine = (line.text for line in lines if self._has(line))
         return "".join(f"{text}\n" for text in mine).encode(errors="replace")
 

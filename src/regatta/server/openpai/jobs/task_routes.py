@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -35,7 +36,7 @@ from regatta.server.openpai.openpai_schemas import openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, invalid_parameters
 from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
-from regatta.server.responses import answer
+from regatta.server.responses import answer, answer_many
 from regatta.server.schemas import of
 from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit, gateway_of
 from regatta.server.team.team import Team
@@ -60,7 +61,7 @@ def task_routes(team: Team) -> APIRouter:
             raise invalid_parameters(f"type is {type[:40]!r}; write Normal or Warning")
         kind = type or None
         story, told = await team.database.read(told_of, row.id, kind)
-        return answer(events_shown(story, told, kind))
+        return await answer_many(partial(events_shown, story, told, kind))
 
     @routes.get(TASK, responses=openpai_answers({200: of(TaskHistory)}))
     async def history(
@@ -68,7 +69,7 @@ def task_routes(team: Team) -> APIRouter:
     ) -> Response:
         story = await story_seen(team, caller, framework, request)
         plan, place, number = _task(story, attempt, role, index)
-        return answer(history_of(story, plan, place, number))
+        return await answer_many(partial(history_of, story, plan, place, number))
 
     @routes.get(TASK + "/{life}/logs", responses=openpai_answers({200: of(LogLocations)}))
     async def logs(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from functools import partial
 from urllib.parse import quote
 
-import yaml
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,6 +14,7 @@ from starlette.responses import Response
 from regatta.server.accounts.account_rules import key_of
 from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.visibility import EXECUTE
+from regatta.server.openpai.jobs.config_texts import in_yaml
 from regatta.server.openpai.jobs.frameworks import BETWEEN, seen, to_change
 from regatta.server.openpai.jobs.job_answers import detail
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type
@@ -26,7 +29,7 @@ from regatta.server.openpai_errors import forbidden
 from regatta.server.records.job_lists import NEWEST_FIRST, JobFilter
 from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_story import story_of
-from regatta.server.responses import answer
+from regatta.server.responses import answer, answer_many
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking, gateway_of
 from regatta.server.team.team import Team
@@ -82,7 +85,7 @@ def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[st
         request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:
         row = await _seen(team, caller, request, username, name)
-        return answer(await _detail(team, row))
+        return await _detail(team, row)
 
     @routes.delete(path, **done)  # type: ignore[arg-type]
     async def delete(
@@ -100,8 +103,8 @@ def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[st
         row = await _seen(team, caller, request, username, name)
         written = await config_of(team, row)
         if "yaml" in request.headers.get("accept", "").lower():
-            return YamlText(written)
-        return answer(yaml.safe_load(written))
+            return YamlText(await asyncio.to_thread(in_yaml, written))
+        return Response(written, media_type="application/json")
 
     @routes.get(path + "/ssh", status_code=404, responses=openpai_answers({}))
     async def ssh(
@@ -157,7 +160,7 @@ async def _to_change(
 async def _listed(team: Team, caller: Caller, username: str | None) -> Response:
     wanted = JobFilter(usernames=None if username is None else (username,))
     page = await team.desk.page(caller, wanted, NEWEST_FIRST, limit=LARGEST_LIMIT)
-    return answer(tuple(map(old_summary, page.jobs)))
+    return await answer_many(lambda: tuple(map(old_summary, page.jobs)))
 
 
 async def _submitted(
@@ -170,9 +173,12 @@ async def _submitted(
         )
     row, headers = await submit_config(team, caller, request, protocol=1, name=name)
     place = f"{gateway_of(request)}/api/v1/user/{quote(row.username)}/jobs/{quote(row.name)}"
-    return answer(await _detail(team, row), 201, {"Location": place, **headers})
+    return await _detail(team, row, 201, {"Location": place, **headers})
 
 
-async def _detail(team: Team, row: JobRow) -> OldDetail:
+async def _detail(
+    team: Team, row: JobRow, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     story = await team.database.read(story_of, row.id)
-    return old_detail(story.row, detail(story, story.row.attempt))
+    shown = partial(detail, story, story.row.attempt)
+    return await answer_many(lambda: old_detail(story.row, shown()), status, headers)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
-import yaml
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from regatta.api.openpai.shown_as_v2 import as_v2
+from regatta.api.job import Job
+from regatta.server.openpai.jobs.config_texts import in_v2s_yaml
 from regatta.server.openpai.jobs.frameworks import row_seen, row_to_change, story_seen
 from regatta.server.openpai.jobs.job_answers import (
     detail,
@@ -45,7 +48,7 @@ from regatta.server.openpai.openpai_schemas import list_of, openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, no_job
 from regatta.server.records.job_rows import JobRow, document_of
 from regatta.server.records.job_story import jobs_as_submitted
-from regatta.server.responses import answer
+from regatta.server.responses import answer, answer_many
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
@@ -80,15 +83,20 @@ def v2_job_routes(team: Team) -> APIRouter:
         page = await team.desk.page(
             caller, query.wanted, query.order, offset=query.offset, limit=query.limit
         )
-        shown = await _summaries(team, page.jobs)
-        if query.with_total_count:
-            return answer(SummariesWithCount(total_count=page.total, data=shown))
-        return answer(shown)
+        written = await _written(team, page.jobs)
+
+        def shown() -> Any:
+            summaries = _summaries(page.jobs, written)
+            if query.with_total_count:
+                return SummariesWithCount(total_count=page.total, data=summaries)
+            return summaries
+
+        return await answer_many(shown)
 
     @routes.get(JOB, responses=openpai_answers({200: of(OpenPaiDetail)}))
     async def job(request: Request, caller: Asking, framework: str) -> Response:
         story = await story_seen(team, caller, framework, request)
-        return answer(detail(story, story.row.attempt))
+        return await answer_many(partial(detail, story, story.row.attempt))
 
     @routes.get(JOB + "/attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiDetail)}))
     async def attempt(request: Request, caller: Asking, framework: str, attempt: str) -> Response:
@@ -96,7 +104,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         number = attempt_number(attempt)
         if number is None or not has_attempt(story, number):
             raise no_attempt(framework, attempt)
-        return answer(detail(story, number))
+        return await answer_many(partial(detail, story, number))
 
     @routes.get(
         JOB + "/config", response_class=YamlText, responses=text_answers({200: MAP}, YamlText)
@@ -105,10 +113,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         """Always as v2 has it, secrets masked."""
         row = await row_seen(team, caller, framework, request)
         written = await config_of(team, row)
-        if row.protocol == 1:
-            shown = as_v2(yaml.safe_load(written))
-            written = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
-        return YamlText(written)
+        return YamlText(await asyncio.to_thread(in_v2s_yaml, written, row.protocol))
 
     @routes.put(
         JOB + "/executionType",
@@ -160,7 +165,8 @@ def v2_job_routes(team: Team) -> APIRouter:
     async def attempts(request: Request, caller: Asking, framework: str) -> Response:
         """The latest first."""
         story = await story_seen(team, caller, framework, request)
-        return answer([job_attempt(story, number) for number in range(story.row.attempt, -1, -1)])
+        numbers = range(story.row.attempt, -1, -1)
+        return await answer_many(lambda: [job_attempt(story, number) for number in numbers])
 
     @routes.get(
         JOB + "/job-attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiJobAttempt)})
@@ -172,15 +178,18 @@ def v2_job_routes(team: Team) -> APIRouter:
         number = attempt_number(attempt)
         if number is None or not has_attempt(story, number):
             raise no_attempt(framework, attempt)
-        return answer(job_attempt(story, number))
+        return await answer_many(partial(job_attempt, story, number))
 
     return routes
 
 
-async def _summaries(team: Team, rows: Sequence[JobRow]) -> tuple[OpenPaiSummary, ...]:
-    """Few of them have anything to say for which their own document must be read."""
+async def _written(team: Team, rows: Sequence[JobRow]) -> Mapping[str, Job]:
+    """The documents of those that have something to say for which it must be read: few."""
     ids = [row.id for row in rows if names_the_engines(row)]
-    written = await team.database.read(jobs_as_submitted, ids) if ids else {}
+    return await team.database.read(jobs_as_submitted, ids) if ids else {}
+
+
+def _summaries(rows: Sequence[JobRow], written: Mapping[str, Job]) -> tuple[OpenPaiSummary, ...]:
     told = (row_told(row, names_in(written[row.id])) if row.id in written else row for row in rows)
     return tuple(map(summary, told))
 
@@ -199,7 +208,7 @@ def no_ssh(name: str) -> OpenPaiError:
 
 
 async def config_of(team: Team, row: JobRow) -> str:
-    """As its author sent it, secrets masked. Raises OpenPaiError (404) for a PaddleJob."""
+    """As its author sent it, secrets masked: JSON. Raises OpenPaiError (404) for a PaddleJob."""
     written = await team.database.read(document_of, row.id, "config")
     if written is None:
         said = f"Config of job {row.name} is not found."

@@ -91,6 +91,8 @@ class Isolation:
         work = settings.work or default_work(settings.kind, state)
         self._work = WorkFolders(work, others_pass=settings.kind == "users")
         self._work.open(state)
+        #: One at a time, or two would take the same uid for the next.
+        self._choosing = asyncio.Lock()
         self._given = {"PATH": PATH, "LANG": "C.UTF-8", **settings.environment}
 
     def remarks(self) -> tuple[str, ...]:
@@ -133,7 +135,8 @@ class Isolation:
         """How this user's job runs, in a folder of its own, which is there afterwards. Raises
         NotPossible where the account cannot be anybody of this machine."""
         if self.kind == "users" and user.unix_uid is None:
-            user = await self._database.run(ensure_unix_uid, user.name, self._choose)
+            async with self._choosing:
+                user = await ensure_unix_uid(self._database, user.name, self._choose)
         # Names of accounts may be asked for over the network, and disks take their time.
         return await asyncio.to_thread(self._shell_for, user, job_id)
 

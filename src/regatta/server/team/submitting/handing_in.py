@@ -14,7 +14,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 from msgspec.structs import replace
 
 from regatta.api.errors import (
@@ -27,7 +26,7 @@ from regatta.api.errors import (
     RecordsAway,
     RegattaError,
 )
-from regatta.api.job import Job, document
+from regatta.api.job import document
 from regatta.api.load import Loaded
 from regatta.controller.changes import replaced
 from regatta.controller.environment.places import gpus
@@ -37,7 +36,6 @@ from regatta.engines.submission import read_submission
 from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.user_groups import clusters_of, list_groups
 from regatta.server.accounts.users import User, get_user
-from regatta.server.openpai_errors import forbidden, no_virtual_cluster
 from regatta.server.records.job_rows import JobRow, job_by_id, job_of
 from regatta.server.records.submits import (
     ACCEPTING,
@@ -54,13 +52,14 @@ from regatta.server.team.account_namespaces import account_namespace
 from regatta.server.team.grounds import Grounds
 from regatta.server.team.isolating.isolation import PREVIEW
 from regatta.server.team.submitting.loose_ends import LooseEnds
+from regatta.server.team.submitting.queues import check_queues, cluster_of
 from regatta.server.team.submitting.turns import Turns
 from regatta.server.team.team_settings import TeamSettings
 
 _T = TypeVar("_T")
 
 #: Submissions of one account that an engine looks at; the others wait for their turn.
-AT_ONCE = 8
+AT_ONCE = 4
 #: Milliseconds in which every engine knows the key of a submit; after that the record does.
 ENGINES_REMEMBER = 86_400_000
 
@@ -85,10 +84,12 @@ class HandingIn:
         now: Callable[[], int],
     ) -> None:
         self._database, self._engine, self._engine_name = database, engine, engine_name
+        self._on_cluster = engine_name != "local"
         self._settings, self._grounds, self._now = settings, grounds, now
         self._turns, self._loose_ends = turns, loose_ends
         self._underway: set[asyncio.Future[Any]] = set()
-        #: What looks at a submission takes a process, so nobody has them all.
+        #: What looks at a submission takes a process and one of the engine's threads, for a minute
+        #: perhaps: nobody has them all.
         self._of_one_account = Turns(AT_ONCE)
 
     async def submit(
@@ -199,11 +200,17 @@ class HandingIn:
         user, submission = await self._as_theirs(caller, submission, shell)
         loaded = await asyncio.to_thread(read_submission, submission)
         await self._check_cluster(user, loaded)
+        unchecked = shell is not None and shell.no_preflight
+        return await self._to_its_end(self._preview(user, submission, unchecked, stored))
+
+    async def _preview(
+        self, user: User, submission: Submission, unchecked: bool, stored: bool
+    ) -> Preview:
         namespace, rehearsal = account_namespace(user.name), PREVIEW + uuid.uuid4().hex
         try:
             async with self._of_one_account.of(user.id):
                 ground = await self._grounds.prepare(user, namespace, rehearsal)
-                ground = _with_wish(ground, shell is not None and shell.no_preflight)
+                ground = _with_wish(ground, unchecked)
                 return await self._engine.preview(submission, ground, stored=stored)
         finally:
             await self._grounds.clear(rehearsal)
@@ -213,7 +220,7 @@ class HandingIn:
     ) -> tuple[User, Submission]:
         """In the caller's own namespace, under the caller's name, and with a key that only the same
         caller can send again."""
-        instead = ON_SERVER if self._engine_name == "local" else ON_CLUSTER
+        instead = ON_CLUSTER if self._on_cluster else ON_SERVER
         refuse_shell(shell, "a team's server", instead)
         namespace = account_namespace(caller.name)
         if submission.namespace not in (None, namespace):
@@ -237,7 +244,7 @@ class HandingIn:
         roles = job.spec.roles().values()
         documents = {"job": msgspec.json.encode(document(job)).decode()}
         if config is not None:
-            documents["config"] = yaml.safe_dump(config.config, sort_keys=False, allow_unicode=True)
+            documents["config"] = msgspec.json.encode(config.config).decode()
         return NewJob(
             id=submission.key,
             username=user.name,
@@ -246,7 +253,9 @@ class HandingIn:
             namespace=job.namespace,
             engine_name=job.name,
             protocol=config.protocol if config else 0,
-            virtual_cluster=config.virtual_cluster if config else self._queue(job),
+            virtual_cluster=cluster_of(
+                loaded, self._settings.virtual_clusters, on_cluster=self._on_cluster
+            ),
             priority=priority_of(config.extras if config else {}),
             total_tasks=job.spec.replicas,
             total_roles=len(roles),
@@ -255,20 +264,11 @@ class HandingIn:
             documents=documents,
         )
 
-    def _queue(self, job: Job) -> str:
-        policy = job.spec.scheduling_policy
-        return (policy.queue if policy else "") or self._settings.virtual_clusters[0]
-
     async def _check_cluster(self, user: User, loaded: Loaded) -> None:
-        """Whether there is such a virtual cluster, and the user may use it."""
-        if loaded.config is None:
-            return
-        wanted, every = loaded.config.virtual_cluster, self._settings.virtual_clusters
-        if wanted not in every:
-            raise no_virtual_cluster(wanted)
-        groups = await self._database.read(list_groups)
-        if wanted not in clusters_of(user, groups, every):
-            raise forbidden(f"User {user.name} is not allowed to do operation in {wanted}")
+        """Whether there are the virtual clusters that it names, and the user may use them."""
+        every = self._settings.virtual_clusters
+        granted = clusters_of(user, await self._database.read(list_groups), every)
+        check_queues(loaded, user, granted, every, on_cluster=self._on_cluster)
 
     async def _who_makes_room(self, new: NewJob, submission: Submission) -> str | None:
         """The id of the record that gives its name up. Raises JobIsLive."""
