@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+import yaml
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -16,9 +18,12 @@ import regatta.server.accounts.tables
 import regatta.server.records.job_tables
 from regatta.api.errors import NewerDatabase
 from regatta.server.records.formats import NEWEST
+from regatta.server.records.job_rows import document_of
 from regatta.server.records.metadata import METADATA
 from regatta.server.records.migrate import settings
+from regatta.server.records.submits import begin_submit
 from regatta.server.records.team_database import Database
+from tests.server.records.rows import a_new_job
 
 # They hang their tables on METADATA.
 assert regatta.server.records.job_tables
@@ -62,6 +67,21 @@ def test_a_database_that_is_up_to_date_is_left_alone(database: Database, url: st
     )
     Database(url).close()
     assert database.read_here(lambda c: c.scalar(text("SELECT count(*) FROM gaps"))) == 1
+
+
+def test_configs_that_an_older_release_kept_as_yaml_are_json(url: str) -> None:
+    config = {"name": "Größe", "taskRoles": {"ps_server": {"commands": ["echo $$; # no\n"]}}}
+    old = Database(url)
+    new = a_new_job("one", documents={"config": yaml.safe_dump(config), "job": "{}"})
+    old.run_here(begin_submit, new, None)
+    old.run_here(lambda c: c.execute(text("UPDATE alembic_version SET version_num = '0004'")))
+    old.close()
+
+    database = Database(url)
+
+    assert json.loads(database.read_here(document_of, new.id, "config") or "") == config
+    assert database.read_here(document_of, new.id, "job") == "{}"
+    database.close()
 
 
 def test_a_database_of_a_newer_release_is_refused_and_left_alone(

@@ -123,7 +123,7 @@ documents = Table(
     "job_documents",
     METADATA,
     _of_a_job(primary_key=True),
-    #: config: as its author sent it, secrets masked; job: the PaddleJob, as JSON.
+    #: As JSON. config: as its author sent it, secrets masked; job: the PaddleJob.
     Column("kind", Words, primary_key=True),
     Column("text", Words, nullable=False),
 )
