@@ -26,6 +26,9 @@ from tests.kubernetes.controlplane.programs import CLUSTER, MODULE_LIST, Module,
 #: Programs that a folder named by KUBEBUILDER_ASSETS may provide instead.
 ASSETS = ("etcd", "kube-apiserver", "kubectl")
 _OLDEST_GO = (1, 21)  # the first that fetches the newer toolchain which a go.mod asks for
+_ATTEMPTS, PAUSE_SECONDS = 4, 10.0
+#: In what Go says when it is Go itself that crashed, as it does once in hours of compiling.
+_CRASHED = "\ngoroutine "
 
 
 class CannotBuild(Exception):
@@ -166,9 +169,8 @@ def _build_module(go: str, module: Module, work: Path, started: float) -> None:
 
 def _go(go: str, module: Module, environment: dict[str, str], *arguments: str) -> str:
     nice = [found, "-n", "19"] if (found := shutil.which("nice")) else []
-    # The module proxy turns away bursts now and then; what was fetched already stays fetched.
-    attempts = 4 if arguments[0] == "mod" else 1
-    for attempt in range(1, attempts + 1):
+    # The module proxy turns away bursts now and then. What was fetched or compiled stays so.
+    for attempt in range(1, _ATTEMPTS + 1):
         ended = subprocess.run(
             [*nice, go, *arguments],
             cwd=module.folder,
@@ -180,8 +182,10 @@ def _go(go: str, module: Module, environment: dict[str, str], *arguments: str) -
         )
         if ended.returncode == 0:
             return ended.stdout
-        if attempt < attempts:
-            time.sleep(10 * attempt)
+        if arguments[0] != "mod" and _CRASHED not in ended.stderr:
+            break
+        if attempt < _ATTEMPTS:
+            time.sleep(PAUSE_SECONDS * attempt)
     lines = [line for line in ended.stderr.splitlines() if "downloading" not in line]
     raise CannotBuild(
         f"`go {' '.join(arguments)}` failed in {module.folder}:\n" + "\n".join(lines[-20:])

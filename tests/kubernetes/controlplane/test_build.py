@@ -51,6 +51,35 @@ def test_a_go_that_is_named_and_is_none_is_not_passed_over(
         builder.program("pause")
 
 
+@pytest.mark.parametrize(
+    ("said", "compiled"),
+    [
+        ("fatal error: unexpected signal\\n\\ngoroutine 1 [running]:\\n", 2),
+        ("./main.go:3:1: undefined: x\\n", 1),
+    ],
+    ids=["Go crashed", "it does not compile"],
+)
+def test_a_build_in_which_go_itself_crashed_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, compiled: int
+) -> None:
+    """A stand-in for Go, which crashes when nobody asks it to."""
+    tries, go = tmp_path / "tries", tmp_path / "go"
+    fails = f"echo >>{tries}; [ $(wc -l <{tries}) -gt 1 ] || {{ printf '{said}' >&2; exit 2; }}"
+    go.write_text(f'#!/bin/sh\n[ "$1" = build ] || exit 0\n{fails}\n')
+    go.chmod(0o755)
+    monkeypatch.setenv("GO", str(go))
+    monkeypatch.setenv("REGATTA_TEST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(builder, "PAUSE_SECONDS", 0.0)
+
+    if compiled == 1:
+        with pytest.raises(builder.CannotBuild, match="undefined: x"):
+            builder.build("pause")
+    else:
+        builder.build("pause")
+
+    assert len(tries.read_text().splitlines()) == compiled
+
+
 def test_kubebuilder_assets_are_used_where_they_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
