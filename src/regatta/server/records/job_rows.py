@@ -139,6 +139,14 @@ def job_at(connection: Connection, engine: str, namespace: str, name: str) -> Jo
     return _one(connection, jobs.c.engine == engine, *place)
 
 
+def runs_at(connection: Connection, engine: str, namespace: str, name: str) -> list[str]:
+    """The ids of all that are on record of this place, the job that has the name now and those
+    that gave it up; what is on its way there is not there yet."""
+    place = (jobs.c.engine == engine, jobs.c.namespace == namespace, jobs.c.engine_name == name)
+    there = (jobs.c.engine_uid.is_not(None), jobs.c.deleted_at.is_(None))
+    return list(connection.scalars(select(jobs.c.id).where(*place, *there)))
+
+
 def owns_jobs(connection: Connection, username: str) -> bool:
     """Whether anything is on record of somebody who is called so, in whichever case."""
     theirs = func.lower(jobs.c.username) == username.lower()

@@ -33,7 +33,7 @@ from regatta.server.accounts.visibility import (
 )
 from regatta.server.openpai_errors import no_job
 from regatta.server.records.job_lists import JobFilter, JobPage, Order, list_jobs
-from regatta.server.records.job_rows import JobRow, job_at, job_of, owners_of
+from regatta.server.records.job_rows import JobRow, job_at, job_of, owners_of, runs_at
 from regatta.server.records.job_writes import (
     add_tag,
     delete_record,
@@ -190,7 +190,7 @@ class Desk:
             row = await self._in_its_turn(row)
             with suppress(JobNotFound):
                 await self.engine.delete(row.namespace, row.engine_name)
-            await self.forget(row)
+            await self.forget_all(row)
 
     async def _in_its_turn(self, row: JobRow) -> JobRow:
         """Whoever has the name by now: another job may have taken it, or given it back. Raises
@@ -200,10 +200,20 @@ class Desk:
         except NoRecord:
             raise no_job(f"{row.username}~{row.name}") from None
 
-    async def forget(self, row: JobRow) -> None:
-        """The record of a job that the engine has deleted."""
-        await self.database.run(delete_record, row.id, self._now())
-        await self.clear(row.id)
+    async def forget_all(self, row: JobRow) -> None:
+        """The record of a job that the engine has deleted, and those of earlier runs of its name,
+        which went with it."""
+        place = (self.engine_name, row.namespace, row.engine_name)
+        for job_id in await self.database.read(runs_at, *place):
+            if job_id != row.id:
+                with suppress(NoRecord):  # its time was over just now
+                    await self.forget(job_id)
+        await self.forget(row.id)  # last, so that whoever deletes again finds what is left
+
+    async def forget(self, job_id: str) -> None:
+        """The record of a run that the engine has deleted."""
+        await self.database.run(delete_record, job_id, self._now())
+        await self.clear(job_id)
 
     async def clear(self, job_id: str) -> None:
         """What was made for this job alone."""

@@ -138,7 +138,7 @@ class MemberEngine:
             # What only the record still tells of, as after a delete that was cut off, goes too.
             with suppress(JobNotFound):
                 await self._engine.delete(namespace, name)
-            await self._desk.forget(row)
+            await self._desk.forget_all(row)
 
     async def delete_many(
         self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
@@ -154,7 +154,7 @@ class MemberEngine:
         for uid in (before - left) | set(removal.ending.values()):
             row = await self._desk.database.read(job_by_engine_uid, uid)
             if row is not None:
-                await self._desk.forget(row)
+                await self._desk.forget(row.id)
         return removal
 
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
