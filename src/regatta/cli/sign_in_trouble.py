@@ -41,7 +41,8 @@ def not_signed_in(url: str) -> tuple[str, str]:
 
     hint = f"Sign in: `regatta login {url}`."
     if others := list(signed_in_at()):
-        hint += f" You are signed in at {', '.join(others)}, which counts as another server."
+        which = "which counts as another server" if len(others) == 1 else "which are other servers"
+        hint += f" You are signed in at {', '.join(others)}, {which}."
     return f"you are not signed in at {url}", hint
 
 

@@ -221,3 +221,15 @@ def test_a_number_of_ends_that_cannot_come_is_no_rule_and_a_warning() -> None:
     assert [problem.path for problem in made.warnings] == [
         f"taskRoles.main.completion.{field}" for field in many
     ]
+
+
+def test_a_folder_that_no_command_refers_to_is_told_to_mean_nothing() -> None:
+    """As in what v2's door shows of a v1 config, which is sent back as it is."""
+    folder = {"type": "script", "name": "code", "uri": "$PAI_DEFAULT_FS_URI/code"}
+    role = {"script": "code"}
+
+    told = warnings(v2(prerequisites=[folder], role=role))
+
+    assert "what codeDir does needs a v1 config" in told["taskRoles.main.script"]
+    used = v2("ls <% $script.uri %>", prerequisites=[folder], role=role)
+    assert warnings(used) == {}

@@ -102,7 +102,7 @@ def test_a_container_runtime_gets_its_settings_of_the_shell(
 
 
 def test_an_engine_that_takes_none_gets_none(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, shell = read(monkeypatch, file, "--no-preflight", takes_shell=False)
+    _, shell = read(monkeypatch, file, takes_shell=False)
 
     assert shell is None
 
@@ -113,11 +113,13 @@ SAID = {
     "--workdir": (["--workdir", "/w"], Shell(directory="/w")),
     "--runtime": (["--runtime", "docker"], Shell(runtime="docker")),
     "--no-gpu": (["--no-gpu"], Shell(no_gpu=True)),
+    # Not refused: on a team's server the author of a job may say so.
+    "--no-preflight": (["--no-preflight"], Shell(no_preflight=True)),
 }
 
 
 @pytest.mark.parametrize("option", SAID)
-def test_what_a_person_says_of_a_shell_reaches_the_engine_that_refuses_it(
+def test_what_a_person_says_of_a_shell_reaches_the_engine_that_judges_it(
     file: str, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     words, said = SAID[option]

@@ -150,11 +150,13 @@ def _clone_command(clone: CloneDraft) -> str:
     words = ["git", "clone", *(option or "" for option in clone.options or ()), "--"]
     place = shlex.quote(folder.rstrip("/") or "/")
     fetch = f'{shlex.join([*words, clone.repo_uri or ""])} "$regatta_clone/it"'
-    # Whole or not at all: tasks may share the folder, and one that was fetched is not again.
+    # Whole or not at all: tasks may share the folder, and one that was fetched is not again. Who
+    # comes second as good as never meets the first at `mv`, which would tell of it.
+    there = f"[ -e {place}/.git ]"
     return (
-        f'[ -e {place}/.git ] || ( set -e; mkdir -p -- "$(dirname -- {place})"; '
+        f'{there} || ( set -e; mkdir -p -- "$(dirname -- {place})"; '
         f"regatta_clone=$(mktemp -d {place}.XXXXXX); trap 'rm -rf -- \"$regatta_clone\"' EXIT; "
-        f'{fetch}; mv -T -- "$regatta_clone/it" {place} || [ -e {place}/.git ] )'
+        f'{fetch}; {there} || mv -T -- "$regatta_clone/it" {place} || {there} )'
     )
 
 

@@ -8,16 +8,16 @@ from typing import Any
 from regatta.api.openpai.retries import MOST_RETRIES
 from regatta.api.openpai.templates import as_text
 from regatta.api.openpai.version_one import DEFAULT_SHM_MB
+from regatta.api.openpai.version_two_advice import V1_FOLDERS
 from regatta.api.secrets import MASK
 
 _NAME = "default"
-_PREREQUISITES = {"data": "dataDir", "output": "outputDir", "script": "codeDir"}
 
 
 def as_v2(config: dict[str, Any]) -> dict[str, Any]:
     """`config` is one that `convert` took. Secrets are masked, as in every v2 config."""
     envs = config.get("jobEnvs") or {}
-    folders = {kind: config[key] for kind, key in _PREREQUISITES.items() if config.get(key)}
+    folders = {kind: config[key] for kind, key in V1_FOLDERS.items() if config.get(key)}
     roles = [role for role in config["taskRoles"] if role is not None]
     shown: dict[str, Any] = {
         "protocolVersion": 2,

@@ -7,12 +7,14 @@ from typing import Any
 
 from regatta.api.checks.suggestions import did_you_mean, listed
 from regatta.api.openpai.secret_values import about_numbers, used_in
-from regatta.api.openpai.templates import ROOTS, unread
+from regatta.api.openpai.templates import ROOTS, Reference, parts, unread
 from regatta.api.openpai.version_two_fields import ConfigDraft
 from regatta.api.openpai.version_two_rules import pieces_of, values_of
 from regatta.api.problems import Problem
 from regatta.api.source.paths import join
 
+#: By the type of a prerequisite: v1's field of a folder, which `shown_as_v2` makes one of.
+V1_FOLDERS = {"data": "dataDir", "output": "outputDir", "script": "codeDir"}
 _INSTEAD = {
     "hivedScheduler": "the tasks are placed by what they ask for under resourcePerInstance, and "
     "the job has the priority that others have",
@@ -40,6 +42,7 @@ def advise(draft: ConfigDraft) -> Iterator[Problem]:
             "none of them is used; write the name of one as defaults.deployment",
         )
     yield from _about_references(draft)
+    yield from _about_folders(draft)
     texts = [piece.text for name in draft.roles() for piece in pieces_of(name, draft)]
     for item in draft.prerequisites or ():
         if item and item.auth and item.type == "dockerimage":
@@ -63,6 +66,20 @@ def _about_references(draft: ConfigDraft) -> Iterator[Problem]:
                     piece.path,
                     f"{written} refers to nothing, so bash gets it as it is; "
                     f"{meant}{f'There are: {listed(known)}' if known else 'nothing is defined'}",
+                )
+
+
+def _about_folders(draft: ConfigDraft) -> Iterator[Problem]:
+    """Such as those that v2's door shows of a v1 config: there the folders had a meaning."""
+    for name, role in draft.roles().items():
+        texts = (piece.text for piece in pieces_of(name, draft))
+        used = {part.root for text in texts for part in parts(text) if isinstance(part, Reference)}
+        for kind, field in V1_FOLDERS.items():
+            if kind not in used and draft.prerequisite(getattr(role, kind), kind):
+                yield _warning(
+                    join("taskRoles", name) + f".{kind}",
+                    f"no command of the role refers to it (as <% ${kind}.uri %>), and nothing is "
+                    f"copied or made for it; what {field} does needs a v1 config",
                 )
 
 

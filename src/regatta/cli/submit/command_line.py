@@ -113,8 +113,8 @@ def _login() -> str:
 
 
 def _shell(options: Mapping[str, Any], folder: str, taken: bool) -> Shell | None:
-    """The whole of it where the engine takes one. Else only what the person said about it, which
-    the engine refuses by name: nothing that was asked for is passed over."""
+    """The whole of it where the engine takes one. Else only what the person said about it, most of
+    which the engine refuses by name: nothing that was asked for is passed over."""
     said = Shell(
         python=_interpreter(options["python"]),
         runtime=options["runtime"],
@@ -122,6 +122,7 @@ def _shell(options: Mapping[str, Any], folder: str, taken: bool) -> Shell | None
             name: absolute(place) for name, place in pairs("--volume", options["volumes"]).items()
         },
         no_gpu=options["no_gpu"],
+        no_preflight=options["no_preflight"],
     )
     if options["workdir"]:
         said = msgspec.structs.replace(said, directory=absolute(options["workdir"]))
@@ -131,7 +132,6 @@ def _shell(options: Mapping[str, Any], folder: str, taken: bool) -> Shell | None
         said,
         directory=absolute(options["workdir"] or folder),
         environment=(inherited if said.runtime == "none" else inherited_by_client)(os.environ),
-        no_preflight=options["no_preflight"],
     )
 
 

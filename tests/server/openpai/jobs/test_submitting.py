@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from regatta.server.openpai.jobs.submitting import storages_named
+from regatta.api.problems import Problem
+from regatta.server.openpai.jobs.submitting import WARNING, storages_named, warning_header
 
 PLUGINS = "com.microsoft.pai.runtimeplugin"
 
@@ -34,3 +35,15 @@ PLUGINS = "com.microsoft.pai.runtimeplugin"
 )
 def test_storages_are_those_that_have_a_name(extras: dict[str, Any], names: list[str]) -> None:
     assert list(storages_named(extras)) == names
+
+
+def test_what_is_true_of_several_roles_is_said_once_in_a_line() -> None:
+    same = Problem("prerequisites[0].uri", "names no\ninterpreter", "warning")
+    other = Problem("extras", "größer", "warning")
+
+    header = warning_header([same, other, same])
+
+    assert header[WARNING].count("names no interpreter") == 1
+    assert header[WARNING].count("; ") == 1
+    assert header[WARNING].isascii()
+    assert warning_header([]) == {}

@@ -91,7 +91,8 @@ def warning_header(warnings: Sequence[Problem]) -> dict[str, str]:
     """Headers hold a line of ASCII."""
     if not warnings:
         return {}
-    line = "; ".join(" ".join(str(warning).split()) for warning in warnings)
+    said = dict.fromkeys(" ".join(str(warning).split()) for warning in warnings)
+    line = "; ".join(said)  # each once: of several roles it may be the same
     plain = line.encode("ascii", "backslashreplace").decode()
     short = plain if len(plain) <= LONGEST_WARNING else f"{plain[: LONGEST_WARNING - 3]}..."
     return {WARNING: short}
