@@ -4,6 +4,7 @@ folder, and how it is reached."""
 from __future__ import annotations
 
 import http.client
+import json
 import shutil
 import ssl
 import subprocess
@@ -137,6 +138,10 @@ REFUSED = {
         ("--host", "0.0.0.0", "--behind-proxy"),
         "nothing says whose the processes of members' jobs are; add --isolation users",
     ),
+    "a name under which it is known, without a scheme": (
+        ("--isolation", "none", "--behind-proxy", "--public-url", "train.example"),
+        "--public-url is 'train.example'; write a URL without a path",
+    ),
     "a database that there is no driver for": (
         ("--isolation", "none", "--database", "mysql://ann@127.0.0.1/team"),
         "mysql",
@@ -150,6 +155,34 @@ def test_what_would_not_be_safe_is_not_begun(tmp_path: Path, case: str) -> None:
     code, said = _said(TeamProcess(tmp_path, "sqlite://"), "serve", "--team", *words)
     assert code == Exit.INVALID, said
     assert sentence in " ".join(said.split())
+
+
+def test_behind_a_proxy_it_has_to_know_its_name(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/team.db"
+    server = TeamProcess(tmp_path, url, "--behind-proxy").start()
+    try:
+        assert "add --public-url https://train.example.org" in server.log
+        assert _known_as(server, "train.example") == (403, "ForeignHost")
+    finally:
+        server.kill()
+    (tmp_path / "named").mkdir()
+    named = TeamProcess(
+        tmp_path / "named", url, "--behind-proxy", "--public-url", "https://train.example"
+    )
+    try:
+        named.start()
+        assert _known_as(named, "train.example") == (401, "Unauthorized")
+        assert _known_as(named, "other.example") == (403, "ForeignHost")
+    finally:
+        named.kill()
+    assert "add --public-url" not in named.log
+
+
+def _known_as(server: TeamProcess, host: str) -> tuple[int, str]:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+        connection.request("GET", "/regatta/v1/jobs", headers={"Host": host})
+        answer = connection.getresponse()
+        return answer.status, json.load(answer)["code"]
 
 
 def test_half_a_certificate_is_refused(tmp_path: Path) -> None:

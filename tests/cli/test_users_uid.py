@@ -28,7 +28,8 @@ def own(tmp_path: Path, place: Path) -> Regatta:
     """With two accounts, and a folder for jobs."""
     regatta = Regatta(tmp_path)
     (tmp_path / "home").mkdir()
-    settings = {"team": {"isolation": {"kind": "users", "work": str(place / "work")}}}
+    users = {"kind": "users", "work": str(place / "work"), "register": str(place / "uids")}
+    settings = {"team": {"isolation": users}}
     (tmp_path / "home/config.yaml").write_text(yaml.safe_dump(settings))
     for name in ("ann", "bob"):
         add(regatta, name)
@@ -131,7 +132,9 @@ def _submit(own: Regatta, place: Path, name: str) -> None:
     database = Database(f"sqlite:///{next((own.folder / 'home').rglob('team.db'))}")
     try:
         isolation = Isolation(
-            IsolationSettings("users", work=place / "work"), database, place / "home/state"
+            IsolationSettings("users", work=place / "work", register=place / "uids"),
+            database,
+            place / "home/state",
         )
         asyncio.run(isolation.shell_for(database.read_here(get_user, name), "job"))
     finally:

@@ -208,6 +208,12 @@ class NotAllowed(RegattaError):
     code, status = "NotAllowed", 403
 
 
+class ForeignHost(RegattaError):
+    """A request for a name that is not the server's own."""
+
+    code, status = "ForeignHost", 403
+
+
 class NotInstalled(RegattaError):
     code, status = "NotInstalled", 404
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from regatta.api.errors import (
     ClusterUnreachable,
     DiskFull,
+    ForeignHost,
     InternalError,
     InvalidJob,
     JobIsLive,
@@ -87,7 +88,7 @@ ENDINGS = {
     ),
     Unauthorized.code: Ending(Exit.UNREACHABLE),
     NotRegatta.code: Ending(Exit.UNREACHABLE),
-    "ForeignHost": Ending(Exit.UNREACHABLE),
+    ForeignHost.code: Ending(Exit.UNREACHABLE),
     NoCluster.code: Ending(
         hint="--kubeconfig and --context name a cluster; --engine local is this machine."
     ),

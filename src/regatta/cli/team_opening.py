@@ -14,6 +14,7 @@ from regatta.daemon.server_files import Address
 from regatta.engines.base import Engine
 from regatta.engines.local.home import Home
 from regatta.server.accounts.visibility import Visibility
+from regatta.server.origins import is_origin
 from regatta.server.records.database_url import read_url
 from regatta.server.records.team_database import Database
 from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
@@ -23,6 +24,12 @@ from regatta.server.team.isolating.last_isolation import remember, require_no_we
 from regatta.server.team.serve_team import Opening, serve_team
 from regatta.server.team.team_settings import TeamSettings, share_of
 from regatta.server.transport_rules import is_loopback, transport_of
+
+NO_PUBLIC_URL = (
+    "nothing says under which name clients know the proxy, and requests for another name than "
+    "this machine's are refused (403); add --public-url https://train.example.org, or "
+    "team.publicUrls to the settings"
+)
 
 OpenEngine = Callable[[Database], tuple[Engine, Grounds]]
 
@@ -38,11 +45,14 @@ def team_server(
     tls_cert: Path | None,
     tls_key: Path | None,
     behind_proxy: bool,
+    public_urls: tuple[str, ...],
 ) -> tuple[Path, Callable[[str, int], int]]:
     """Its folder, and what serves it on a host and port; the latter answers the exit status."""
     settings = team_settings()
     if visibility:
         settings = dataclasses.replace(settings, visibility=Visibility(visibility))
+    if public_urls:
+        settings = dataclasses.replace(settings, public_urls=_urls(public_urls))
     transport = transport_of(host, tls_cert=tls_cert, tls_key=tls_key, behind_proxy=behind_proxy)
     folder = team_folder(chosen, home)
     told: list[str] = []
@@ -60,6 +70,9 @@ def team_server(
         transport=transport,
     )
 
+    if transport.behind_proxy and not settings.public_urls:
+        print(f"warning: {NO_PUBLIC_URL}", file=sys.stderr, flush=True)
+
     def ready(address: Address, has_accounts: bool) -> None:
         lines = [
             f"serving {address.url} for a team",
@@ -74,6 +87,16 @@ def team_server(
             print("  nobody can sign in yet: `regatta users add --admin NAME`", flush=True)
 
     return folder, lambda host, port: serve_team(opening, host=host, port=port, ready=ready)
+
+
+def _urls(said: tuple[str, ...]) -> tuple[str, ...]:
+    for url in said:
+        if not is_origin(url):
+            raise BadSetting(
+                f"--public-url is {url!r}; write a URL without a path, such as "
+                "https://train.example.org"
+            )
+    return said
 
 
 def _on_cluster(chosen: Chosen) -> OpenEngine:

@@ -33,7 +33,7 @@ def require_usable(settings: Settings, user: User, uid: int) -> None:
 
     said = isolation_of(team_settings().isolation, "users", "localhost", file=config_path())
     work = said.work or default_work("users", team_folder(settings.chosen, local_home()))
-    if why := why_not_uid(user, uid, work):
+    if why := why_not_uid(user, uid, work, said.register):
         raise Stop(
             Exit.INVALID, f"jobs of {user.name} could not run as uid {uid}: {why}", _allowed()
         )

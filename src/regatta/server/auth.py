@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from regatta.api.errors import ForeignHost
 from regatta.server.connections import ADMIT
 from regatta.server.origins import LOOPBACK_NAMES, is_ours
 from regatta.server.responses import refusal
@@ -64,7 +65,7 @@ class Doorkeeper:
     def _problem(self, path: str, headers: Headers) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
         if not is_ours(host, self._hosts, any_address=self._any_address):
-            return 403, "ForeignHost", FOREIGN_HOST.format(host)
+            return ForeignHost.status, ForeignHost.code, FOREIGN_HOST.format(host)
         if "origin" in headers:
             return 403, "ForeignOrigin", FOREIGN_ORIGIN.format(headers["origin"])
         if path in OPEN_PATHS:

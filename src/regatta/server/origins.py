@@ -53,6 +53,11 @@ class Ours:
         return place == sent_to or place in map(_place, self.public)
 
 
+def is_origin(text: str) -> bool:
+    """A scheme, a name, and a port where it is another than usual."""
+    return _place(text) is not None
+
+
 def _place(origin: str) -> _Place | None:
     try:
         parts = urlsplit(origin.strip())

@@ -116,6 +116,26 @@ def test_all_files_are_their_owners_alone(file: Database, path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
+def test_a_copy_that_others_could_read_is_its_owners_alone_once_it_is_opened(
+    file: Database, path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a backup is, before somebody starts with it."""
+    file.run_here(_add, 1)
+    copy = tmp_path / "copy.db"
+    with sqlite3.connect(path) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    for connection in (source, target):
+        connection.close()
+    copy.chmod(0o644)
+
+    opened = Database(f"sqlite:///{copy}")
+    opened.run_here(_add, 2)
+
+    assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob("copy.db*")} == {0o600}
+    assert f"{copy} could be read by others (644)" in caplog.text
+    opened.close()
+
+
 def test_a_file_that_somebody_else_locked_is_away_until_they_let_go(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

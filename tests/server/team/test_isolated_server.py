@@ -23,7 +23,7 @@ UIDS = range(241_000, 241_010)
 
 @pytest.fixture
 def server(place: Path) -> Iterator[TeamServer]:
-    isolation = IsolationSettings("users", work=place / "work", uids=UIDS)
+    isolation = IsolationSettings("users", work=place / "work", uids=UIDS, register=place / "uids")
     with a_team_server(place, isolation=isolation) as serving:
         yield serving
 

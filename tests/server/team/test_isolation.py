@@ -23,7 +23,13 @@ from regatta.engines.local.home import Home
 from regatta.server.accounts.users import NewUser, User, create_user, delete_user, set_unix_uid
 from regatta.server.records.team_database import Database
 from regatta.server.team.isolating import isolation as isolation_module
-from regatta.server.team.isolating.isolation import Isolation, IsolationSettings, default_work
+from regatta.server.team.isolating.given_uids import GivenUids
+from regatta.server.team.isolating.isolation import (
+    Isolation,
+    IsolationSettings,
+    default_work,
+    why_not_uid,
+)
 from regatta.server.team.isolating.unix_uids import check_uids, find_account, read_uids, take_next
 from tests.engines.local.accounts_here import home, needs_root, place
 from tests.engines.local.jobs import a_job, a_submission, eventually, texts, wait_for
@@ -52,7 +58,7 @@ def new_user(database: Database) -> Callable[[str], User]:
 @pytest.fixture
 def isolate(database: Database, place: Path) -> Callable[..., Isolation]:
     def make(kind: str = "users", **more: object) -> Isolation:
-        said = {"work": place / "work", "uids": UIDS, **more}
+        said = {"work": place / "work", "uids": UIDS, "register": place / "uids", **more}
         settings = IsolationSettings(kind=kind, **said)  # type: ignore[arg-type]
         return Isolation(settings, database, place / "home/state")
 
@@ -310,10 +316,53 @@ def test_an_account_that_is_called_like_the_systems_is_not_it(
 
 
 @needs_root
-def test_the_servers_own_uid_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_servers_own_uid_is_nobodys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 240_005)
     with pytest.raises(NotPossible, match="the server's own"):
-        find_account("ann", 240_005)
+        find_account("ann", 240_005, GivenUids(tmp_path, tmp_path))
+
+
+@needs_root
+def test_servers_that_share_a_range_give_no_uid_twice(
+    isolate: Callable[..., Isolation], new_user: Callable[[str], User], place: Path, tmp_path: Path
+) -> None:
+    """Two installations on one machine, each with its own database and both with the same range."""
+    first, ann, bob = isolate(), new_user("ann"), new_user("bob")
+    assert uid_of(first, ann) == UIDS.start
+    other_database = Database(f"sqlite:///{tmp_path}/other.db")
+    try:
+        settings = IsolationSettings(
+            "users", work=place / "other/work", uids=UIDS, register=place / "uids"
+        )
+        second = Isolation(settings, other_database, place / "other/state")
+        carl = other_database.run_here(create_user, NewUser(name="carl"), "hash", NOW)
+        dora = other_database.run_here(create_user, NewUser(name="dora"), "hash", NOW)
+
+        assert uid_of(second, carl) == UIDS.start + 1
+        assert uid_of(first, bob) == UIDS.start + 2
+        dora = other_database.run_here(set_unix_uid, "dora", UIDS.start)
+        with pytest.raises(NotPossible, match=f"the server whose jobs work in {place}/work"):
+            uid_of(second, dora)
+        assert "the server whose jobs" in why_not_uid(
+            dora, UIDS.start, place / "other/work", place / "uids"
+        )
+    finally:
+        other_database.close()
+
+
+@needs_root
+def test_a_server_whose_work_folder_was_moved_keeps_its_uids(
+    isolate: Callable[..., Isolation], new_user: Callable[[str], User], place: Path
+) -> None:
+    ann, bob = new_user("ann"), new_user("bob")
+    uid_of(isolate(), ann)
+    (place / "work").rename(place / "moved")
+
+    moved = isolate(work=place / "moved")
+
+    assert uid_of(moved, ann) == UIDS.start
+    assert uid_of(moved, bob) == UIDS.start + 1
+    assert (place / "uids" / str(UIDS.start)).readlink() == place / "moved"
 
 
 @pytest.fixture

@@ -68,6 +68,8 @@ def test_every_setting_is_read() -> None:
         ({"signIn": "both"}, "team.signIn is 'both'; write alike or openpai"),
         ({"virtualClusters": ["a b"]}, "team.virtualClusters: it has 'a b'"),
         ({"publicUrls": "https://a"}, "team.publicUrls is 'https://a'; write a list"),
+        ({"publicUrls": ["a.example"]}, "team.publicUrls is ['a.example']; write a list of URLs"),
+        ({"publicUrls": ["https://a/b"]}, "write a list of URLs without a path, such as"),
         ({"isolation": "users"}, "team.isolation is 'users'; write a map"),
     ],
 )

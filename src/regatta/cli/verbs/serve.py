@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OF_TEAMS = ("database", "isolation", "visibility", "tls_cert", "tls_key", "behind_proxy")
+#: By parameter: the option.
+_OF_TEAMS = {
+    "database": "--database",
+    "isolation": "--isolation",
+    "visibility": "--visibility",
+    "tls_cert": "--tls-cert",
+    "tls_key": "--tls-key",
+    "behind_proxy": "--behind-proxy",
+    "public_urls": "--public-url",
+}
 
 
 @verb("serve")
@@ -40,6 +49,13 @@ _OF_TEAMS = ("database", "isolation", "visibility", "tls_cert", "tls_key", "behi
 @click.option("--tls-cert", type=_FILE, metavar="FILE", help="Certificate, to be reached by HTTPS.")
 @click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy in front speaks HTTPS.")
+@click.option(
+    "--public-url",
+    "public_urls",
+    metavar="URL",
+    multiple=True,
+    help="Under which clients know it, where that is not this machine's name; repeatable.",
+)
 @pass_settings
 def command(settings: Settings, /, host: str, port: int, team: bool, **of_teams: Any) -> Exit:
     """Run the server in the foreground, until Ctrl-C. Jobs go on running when it ends.
@@ -59,8 +75,9 @@ def command(settings: Settings, /, host: str, port: int, team: bool, **of_teams:
 
     given = [name for name in _OF_TEAMS if of_teams[name]]
     if given and not team:
-        option = "--" + given[0].replace("_", "-")
-        raise Stop(Exit.INVALID, f"{option} is about a team's server", "Add --team to it.")
+        raise Stop(
+            Exit.INVALID, f"{_OF_TEAMS[given[0]]} is about a team's server", "Add --team to it."
+        )
     home = local_home()
     if team:
         from regatta.cli.team_opening import team_server

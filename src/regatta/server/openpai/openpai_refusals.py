@@ -12,6 +12,7 @@ import msgspec
 from starlette.responses import Response
 
 from regatta.api.errors import (
+    ForeignHost,
     InvalidConfig,
     InvalidJob,
     JobIsLive,
@@ -52,6 +53,7 @@ _CODES: Mapping[type[RegattaError], tuple[str, int]] = {
     PreflightFailed: ("InvalidParametersError", 400),
     InvalidJob: ("InvalidParametersError", 400),
     NotPossible: ("BadConfigurationError", 409),
+    ForeignHost: ("ForbiddenUserError", 403),
 }
 
 

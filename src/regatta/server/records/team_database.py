@@ -9,12 +9,15 @@ that somebody else was faster. Statements are SQLAlchemy Core, the same for both
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -25,10 +28,13 @@ from regatta.server.records.away import telling_who_is_away
 from regatta.server.records.database_url import Address, read_url
 from regatta.server.records.formats import NEWEST, format_of
 
+log = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS = 4
+_SQLITE = b"SQLite format 3\0"
 #: How long a request waits for a lock, or for a connection: less than it takes until a client that
 #: is not known yet is cut off (`server/connections`), so that it is told why.
 BUSY_MILLIS = 7_000
@@ -143,13 +149,42 @@ def _make_file(address: Address) -> None:
     """For its owner alone, from the first moment; SQLite gives the files beside it the same."""
     try:
         address.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(address.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        if not address.path.exists():
+            with suppress(FileExistsError):
+                os.close(os.open(address.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
         raise BadSetting(
             f"the team's database: {address.path} cannot be made ({error.strerror}); name a file "
             "in a folder that this user may write to"
         ) from None
+    _close_to_others(address.path)
+
+
+def _close_to_others(path: Path) -> None:
+    """A copy of a database is as open as the mask of whoever made it, and has the hashes of
+    passwords in it. What is no database is left alone."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_SQLITE)) not in (_SQLITE, b""):
+                return
+    except OSError:  # its first statement tells
+        return
+    for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(each.stat().st_mode)
+            if mode & 0o077:
+                _close(each, mode)
+
+
+def _close(file: Path, mode: int) -> None:
+    try:
+        file.chmod(mode & 0o700)
+    except OSError as error:
+        raise BadSetting(
+            f"the team's database: {file} can be read by others ({mode:o}) and cannot be closed to "
+            f"them ({error.strerror}); as its owner, `chmod 600 {file}`"
+        ) from None
+    log.warning("%s could be read by others (%o); it is its owner's alone now", file, mode)
 
 
 def _prepare(connection: sqlite3.Connection, _: Any) -> None:

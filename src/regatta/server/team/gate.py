@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regatta.api.errors import RecordsAway, RegattaError
+from regatta.api.errors import ForeignHost, RecordsAway, RegattaError
 from regatta.server.accounts.audit import Entry, request_line, write_audit
 from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import identify, shown_by
@@ -31,7 +31,7 @@ from regatta.server.openpai.openpai_refusals import (
     refused,
     told_code,
 )
-from regatta.server.openpai_errors import TooManyRequests, forbidden, invalid_parameters
+from regatta.server.openpai_errors import TooManyRequests, invalid_parameters
 from regatta.server.origins import Ours
 from regatta.server.team.team import Team
 from regatta.server.transport_rules import client_address
@@ -182,7 +182,7 @@ class Gate:
         check_framing(headers)
         host = headers.get("host", "")
         if not self._ours.host(host):
-            raise forbidden(FOREIGN_HOST.format(host[:200]))
+            raise ForeignHost(FOREIGN_HOST.format(host[:200]))
         if needs_nobody(scope["method"], scope["path"]):
             return
         shown = shown_by(scope["method"], headers, self._ours)

@@ -13,6 +13,7 @@ from regatta.server.accounts.account_rules import DEFAULT_CLUSTER, check_names
 from regatta.server.accounts.rate_limits import Rates, rates_of
 from regatta.server.accounts.visibility import Visibility
 from regatta.server.openpai_errors import OpenPaiError
+from regatta.server.origins import is_origin
 
 SECTION = "team"
 #: How `signIn` says that unknown users are told from wrong passwords, and that they are not.
@@ -41,7 +42,7 @@ class TeamSettings:
     #: What $PAI_DEFAULT_FS_URI stands for.
     default_fs_uri: str = ""
     virtual_clusters: tuple[str, ...] = (DEFAULT_CLUSTER,)
-    #: Origins under which browsers know the server, such as that of a proxy in front.
+    #: Under which clients know the server, such as that of a proxy in front.
     public_urls: tuple[str, ...] = ()
     #: What `isolation` says: `server/team/isolating/isolation.py` reads it.
     isolation: dict[str, Any] = field(default_factory=dict)
@@ -137,6 +138,14 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(map(_text, value))
 
 
+def public_urls(value: object) -> tuple[str, ...]:
+    """Raises ValueError."""
+    urls = _texts(value)
+    if not all(map(is_origin, urls)):
+        raise ValueError
+    return urls
+
+
 def _map(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError
@@ -153,6 +162,10 @@ READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "signIn": ("tells_unknown_users", f"{ALIKE} or {OPENPAI}", _sign_in),
     "defaultFsUri": ("default_fs_uri", "a path, or a file:// URI", _text),
     "virtualClusters": ("virtual_clusters", "a list of names", _clusters),
-    "publicUrls": ("public_urls", "a list of URLs, such as [https://train.example.org]", _texts),
+    "publicUrls": (
+        "public_urls",
+        "a list of URLs without a path, such as [https://train.example.org]",
+        public_urls,
+    ),
     "isolation": ("isolation", "a map, such as `{kind: users}`", _map),
 }

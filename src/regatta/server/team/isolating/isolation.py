@@ -24,12 +24,14 @@ from regatta.engines.local.replicas.variables import INHERITED, inherited_by_cli
 from regatta.server.accounts.unix_accounts import ensure_unix_uid
 from regatta.server.accounts.users import User
 from regatta.server.records.team_database import Database
+from regatta.server.team.isolating.given_uids import REGISTER, GivenUids
 from regatta.server.team.isolating.unix_uids import (
     DEFAULT_UIDS,
     check_uids,
     find_account,
     same_named,
     take_next,
+    why_given,
     why_no_jobs,
 )
 from regatta.server.team.isolating.work_folders import HOME, RUNS, WorkFolders, can_be_passed
@@ -51,6 +53,8 @@ class IsolationSettings:
     work: Path | None = None
     #: For accounts that are nobody of this machine.
     uids: range = DEFAULT_UIDS
+    #: Where the machine keeps which of its servers gave which of them.
+    register: Path = REGISTER
     #: Of this machine, those that jobs may mount. None: with `users` whatever the account can
     #: reach, in containers none.
     folders: tuple[str, ...] | None = None
@@ -70,10 +74,10 @@ def default_work(kind: Kind, state: Path) -> Path:
     return beside
 
 
-def why_not_uid(user: User, uid: int, work: Path) -> str:
+def why_not_uid(user: User, uid: int, work: Path, register: Path) -> str:
     """Why a submit of this user's would be refused with this uid; empty: it would not be, as far as
     can be seen by whoever asks. `work`: where jobs work."""
-    if why := why_no_jobs(uid):
+    if why := why_no_jobs(uid) or why_given(uid, GivenUids(register, work)):
         return why
     try:
         return WorkFolders(work, others_pass=True).why_anothers(str(uid), _owner(user))
@@ -91,6 +95,9 @@ class Isolation:
         work = settings.work or default_work(settings.kind, state)
         self._work = WorkFolders(work, others_pass=settings.kind == "users")
         self._work.open(state)
+        self._given_uids = GivenUids(settings.register, self._work.path)
+        if settings.kind == "users":
+            self._given_uids.open()
         #: One at a time, or two would take the same uid for the next.
         self._choosing = asyncio.Lock()
         self._given = {"PATH": PATH, "LANG": "C.UTF-8", **settings.environment}
@@ -160,7 +167,7 @@ class Isolation:
 
     def _as_account(self, user: User, job_id: str) -> Shell:
         assert user.unix_uid is not None
-        account = find_account(user.name, user.unix_uid)
+        account = find_account(user.name, user.unix_uid, self._given_uids)
         folder = self._work.of(str(account.uid), _owner(user), account.uid, account.gid)
         home = account.home if account.home and os.path.isdir(account.home) else folder / HOME
         job = self._work.make_job(folder, job_id, account.uid, account.gid)
@@ -183,7 +190,9 @@ class Isolation:
 
     def _choose(self, user: User, held: Collection[int]) -> int:
         named = same_named(user.name, held)
-        return take_next(self._settings.uids, self._work.path, held) if named is None else named
+        if named is not None:
+            return named
+        return take_next(self._settings.uids, self._work.path, held, self._given_uids)
 
     def _shell(self, directory: Path, environment: Mapping[str, str]) -> Shell:
         given = {k: v for k, v in self._given.items() if not _is_inherited(k)}

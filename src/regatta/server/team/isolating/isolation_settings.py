@@ -92,6 +92,7 @@ def _texts_by_name(value: object) -> dict[str, str]:
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "work": ("the full path of a folder, such as /var/lib/regatta/work", _absolute),
     "uids": ("the first and the last, such as 200000-299999", _uids),
+    "register": ("the full path of a folder, such as /var/lib/regatta/uids", _absolute),
     "folders": ("a list of folders, such as [/data]", _texts),
     "images": ("a map, such as `{paddle:2.6: /opt/paddle/bin/python}`", _texts_by_name),
     "runtime": ("podman or docker", _text),

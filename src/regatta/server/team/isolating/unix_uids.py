@@ -12,6 +12,7 @@ from pathlib import Path
 
 from regatta.api.errors import BadSetting, NotPossible
 from regatta.engines.base import RunAs
+from regatta.server.team.isolating.given_uids import GivenUids
 
 #: Below are the system's.
 FIRST_OF_PEOPLE = 1000
@@ -83,14 +84,15 @@ def _ranges(file: Path) -> list[tuple[str, int, int]]:
     ]
 
 
-def find_account(name: str, uid: int) -> UnixAccount:
+def find_account(name: str, uid: int, given: GivenUids) -> UnixAccount:
     """As whom jobs of this uid run. Raises NotPossible where nobody's may."""
-    if why := why_no_jobs(uid):
+    known = _entry(uid)
+    # A person of this machine is the same person to every server.
+    if why := why_no_jobs(uid) or (given.claim(uid) if known is None else ""):
         raise NotPossible(
             f"jobs of {name} cannot run as uid {uid}: {why}. An admin gives the account another "
             "uid, or none, so that one of the server's range is taken."
         )
-    known = _entry(uid)
     if known is None:
         return UnixAccount(uid=uid, gid=uid, groups=(), name=name, home="")
     groups = os.getgrouplist(known.pw_name, known.pw_gid)
@@ -101,6 +103,11 @@ def find_account(name: str, uid: int) -> UnixAccount:
         name=known.pw_name,
         home=known.pw_dir,
     )
+
+
+def why_given(uid: int, given: GivenUids) -> str:
+    """Why it is the account of another server of this machine; empty: it is not."""
+    return given.why_anothers(uid) if _entry(uid) is None else ""
 
 
 def why_no_jobs(uid: int) -> str:
@@ -139,11 +146,11 @@ def same_named(name: str, held: Collection[int]) -> int | None:
     return None if uid in held or why_refused(uid) else uid
 
 
-def take_next(uids: range, work: Path, held: Collection[int]) -> int:
+def take_next(uids: range, work: Path, held: Collection[int], given: GivenUids) -> int:
     """The next of the range, which nobody has or had; on record before it is anybody's."""
     last = max([_last(work), *(uid for uid in held if uid in uids)], default=0)
     for uid in range(max(uids.start, last + 1), uids.stop):
-        if not _is_somebodys(uid) and not (work / str(uid)).exists():
+        if not _is_somebodys(uid) and not (work / str(uid)).exists() and given.take(uid):
             _write_last(work, uid)
             return uid
     raise NotPossible(
