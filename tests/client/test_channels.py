@@ -139,6 +139,9 @@ def test_https_is_spoken_and_a_stranger_is_not_trusted(
             ServerUnreachable, match=r"is not trusted by this machine .* SSL_CERT_FILE"
         ):
             connect(server.url).list()
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nope"))
+        with pytest.raises(WrongDoor, match=r"SSL_CERT_FILE names .*/nope, which cannot be read"):
+            connect(server.url).list()
         plain = server.url.replace("https", "http")
         with pytest.raises(WrongDoor, match=f"answers, but not HTTP; try {server.url}"):
             connect(plain).list()

@@ -4,6 +4,7 @@ reverse, or a certificate that this machine does not trust. All look like nobody
 
 from __future__ import annotations
 
+import os
 import ssl
 
 from regatta.api.errors import WrongDoor
@@ -21,6 +22,12 @@ def of_handshake(place: Place, failed: BaseException | None) -> WrongDoor | None
         why = failed.verify_message or str(failed)
         if failed.verify_code not in _NOBODY_KNOWN:
             return WrongDoor(f"the certificate of {place.url} is not good for that address: {why}")
+        named = os.environ.get("SSL_CERT_FILE", "")
+        if named and not os.access(named, os.R_OK):  # which OpenSSL passes over without a word
+            return WrongDoor(
+                f"the certificate of {place.url} is not trusted by this machine, and SSL_CERT_FILE "
+                f"names {named}, which cannot be read; name a file with the certificate, or unset it"
+            )
         return WrongDoor(
             f"the certificate of {place.url} is not trusted by this machine ({why}); set "
             "SSL_CERT_FILE to the certificate, or install its CA"

@@ -29,6 +29,12 @@ def test_members_are_told_of_nothing_that_their_server_refuses(kind: str) -> Non
     assert "workingDir or as a hostPath volume" in said
 
 
+def test_what_is_said_to_help_is_enough() -> None:
+    assert "`REGATTA_CPUS=3 regatta server restart`" in AT_HOME.more_cpus(2500)
+    both = AT_HOME.more_cpus(8000, (48 << 30) - 1)
+    assert "`REGATTA_CPUS=8 REGATTA_MEMORY=48Gi regatta server restart`" in both
+
+
 def test_whoever_sits_at_the_machine_is_told_of_its_options() -> None:
     assert advice_for(Shell(directory="/somewhere", python="python")) is AT_HOME
     assert [word for word in REFUSED if word not in _all_of(AT_HOME)] == []

@@ -58,12 +58,16 @@ class Advice:
             return f"have volume {name} be a hostPath of the server's machine that the job may use"
         return f"give a folder with --volume {name}=DIR"
 
-    def more_cpus(self, millicores: int) -> str:
+    def more_cpus(self, millicores: int, memory: int = 0) -> str:
+        """`memory`: in bytes, where there is not enough of that either."""
         if self.on_behalf:
             return f"Ask for less, or for fewer replicas; or {_ASK} about its capacity."
+        counted = f"REGATTA_CPUS={math.ceil(millicores / 1000)}"
+        if memory:
+            counted += f" REGATTA_MEMORY={math.ceil(memory / _GI)}Gi"
         return (
             "Ask for less, or for fewer replicas; or let the machine count more than it has: "
-            f"`REGATTA_CPUS={math.ceil(millicores / 1000)} regatta server restart`."
+            f"`{counted} regatta server restart`."
         )
 
     def more_pods(self, pods: int) -> str:
@@ -75,6 +79,7 @@ class Advice:
         )
 
 
+_GI = 1 << 30
 _ASK = "ask whoever runs the server"
 _CODE = (
     "Put the code where the server's machine can read it, and name that folder as the container's "

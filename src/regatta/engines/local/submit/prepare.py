@@ -168,7 +168,8 @@ def why_it_never_fits(job: Job, machine: Machine, advice: Advice) -> str:
     hint = "Ask for less, or for fewer replicas."
     without = msgspec.structs.replace(need, gpus=0)
     if need.millicores > machine.capacity.millicores:
-        hint = advice.more_cpus(need.millicores)
+        short_of_memory = need.memory > machine.capacity.memory
+        hint = advice.more_cpus(need.millicores, need.memory if short_of_memory else 0)
     elif never_fits(machine.capacity, without) is None:
         hint = advice.fewer_gpus
     elif need.pods > machine.capacity.pods:
