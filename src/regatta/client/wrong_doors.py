@@ -26,7 +26,7 @@ def of_handshake(place: Place, failed: BaseException | None) -> WrongDoor | None
         if named and not os.access(named, os.R_OK):  # which OpenSSL passes over without a word
             return WrongDoor(
                 f"the certificate of {place.url} is not trusted by this machine, and SSL_CERT_FILE "
-                f"names {named}, which cannot be read; name a file with the certificate, or unset it"
+                f"names {named}, which cannot be read; name a file that holds it, or unset it"
             )
         return WrongDoor(
             f"the certificate of {place.url} is not trusted by this machine ({why}); set "
