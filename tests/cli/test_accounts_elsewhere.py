@@ -50,3 +50,21 @@ def test_where_the_database_is_they_work_whatever_server_commands_go_to(own: Reg
     named = f"sqlite:///{own.folder}/named.db"
     made = own(*add, "--database", named, "--admin", "boss", stdin=PASSWORD, REGATTA_SERVER=URL)
     assert made.code == 0, made.err
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("users", "add"), {"--engine", "--database"}),
+        (("groups", "join"), {"--engine", "--database"}),
+        (("tokens", "create"), {"--server"}),
+        (("login",), {"--server"}),
+        (("get",), {"--engine", "--server", "--namespace", "--context", "--kubeconfig"}),
+    ],
+)
+def test_help_shows_the_options_that_mean_something(
+    own: Regatta, words: tuple[str, ...], shown: set[str]
+) -> None:
+    options = {"--engine", "--server", "--namespace", "--context", "--kubeconfig", "--database"}
+    said = own(*words, "--help").out
+    assert {option for option in options if option in said} == shown

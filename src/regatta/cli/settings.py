@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -98,7 +98,7 @@ def remember(field: str) -> Callable[[click.Context, click.Parameter, Any], Any]
     return callback
 
 
-def shared_options() -> list[click.Parameter]:
+def shared_options() -> list[click.Option]:
     def option(*names: str, field: str, **more: Any) -> click.Option:
         return click.Option(names, expose_value=False, callback=remember(field), **more)
 
@@ -142,11 +142,17 @@ class ReaderLeft(Exception):
 class Verb(click.Command):
     """A command that also takes the options of every verb."""
 
+    #: Of those, what means nothing to it: taken, so that aliases with them work, and not shown.
+    unshown: ClassVar[frozenset[str]] = frozenset()
+
     def __init__(self, *args: Any, **more: Any) -> None:
         more.setdefault("context_settings", HELP_NAMES)
         super().__init__(*args, **more)
         taken = {name for parameter in self.params for name in parameter.opts}
-        self.params += [p for p in shared_options() if not taken & set(p.opts)]
+        for option in shared_options():
+            option.hidden = bool(self.unshown & set(option.opts))
+            if not taken & set(option.opts):
+                self.params.append(option)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         try:
@@ -163,6 +169,18 @@ class Verb(click.Command):
             return super().invoke(context)
         except BrokenPipeError as broken:  # click would make an exit with 1 of it
             raise ReaderLeft from broken
+
+
+class AboutAccounts(Verb):
+    """Works on a team's database, on the machine that has it."""
+
+    unshown = frozenset({"--namespace", "--context", "--kubeconfig", "--server"})
+
+
+class AboutSignIns(Verb):
+    """Speaks to a team's server, as the account that signed in."""
+
+    unshown = frozenset({"--namespace", "--engine", "--context", "--kubeconfig"})
 
 
 def _spelt_out(word: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from regatta.cli.outcomes import Exit
-from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
+from regatta.cli.settings import HELP_NAMES, AboutAccounts, Settings, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
 from regatta.cli.show.table import table
 from regatta.cli.team_accounts import database_option, team_accounts
@@ -25,7 +25,7 @@ def command(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@command.command("add", cls=Verb)
+@command.command("add", cls=AboutAccounts)
 @click.argument("group")
 @click.option("--description", default="", metavar="TEXT", help="What it is for.")
 @database_option
@@ -37,7 +37,7 @@ def add(settings: Settings, group: str, description: str, database: str | None) 
     return Exit.OK
 
 
-@command.command("list", cls=Verb)
+@command.command("list", cls=AboutAccounts)
 @output_option("json", "yaml")
 @database_option
 @pass_settings
@@ -71,7 +71,7 @@ def list_all(settings: Settings, output: str | None, database: str | None) -> Ex
     return Exit.OK
 
 
-@command.command("remove", cls=Verb)
+@command.command("remove", cls=AboutAccounts)
 @click.argument("group")
 @database_option
 @pass_settings
@@ -81,7 +81,7 @@ def remove(settings: Settings, group: str, database: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("join", cls=Verb)
+@command.command("join", cls=AboutAccounts)
 @click.argument("group")
 @click.argument("user")
 @database_option
@@ -93,7 +93,7 @@ def join(settings: Settings, group: str, user: str, database: str | None) -> Exi
     return Exit.OK
 
 
-@command.command("leave", cls=Verb)
+@command.command("leave", cls=AboutAccounts)
 @click.argument("group")
 @click.argument("user")
 @database_option

@@ -12,14 +12,14 @@ from regatta.api.errors import RegattaError
 from regatta.cli.options import duration_with_unit
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.password_prompts import asked_password, password_file_option
-from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.settings import AboutSignIns, Settings, pass_settings, verb
 from regatta.cli.show.times import age
 from regatta.cli.signing_in import ask_server, require_private, server_named
 
 WEEK = 7 * 86_400
 
 
-@verb("login")
+@verb("login", cls=AboutSignIns)
 @click.argument("url", required=False)
 @click.option("--username", metavar="NAME", help="Whose account; asked for unless given.")
 @password_file_option

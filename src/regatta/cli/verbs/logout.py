@@ -6,12 +6,12 @@ import click
 
 from regatta.api.errors import RegattaError, Unauthorized
 from regatta.cli.outcomes import Exit, Stop
-from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.settings import AboutSignIns, Settings, pass_settings, verb
 from regatta.cli.sign_in_trouble import not_signed_in
 from regatta.cli.signing_in import ask_server, server_named, server_of_sign_in
 
 
-@verb("logout")
+@verb("logout", cls=AboutSignIns)
 @click.argument("url", required=False)
 @pass_settings
 def command(settings: Settings, url: str | None) -> Exit:

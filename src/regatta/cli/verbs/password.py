@@ -6,13 +6,13 @@ import click
 
 from regatta.cli.outcomes import Exit, Stop
 from regatta.cli.password_prompts import STDIN, asked_password
-from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.settings import AboutSignIns, Settings, pass_settings, verb
 from regatta.cli.signing_in import ask_server, require_private, server_named, server_of_sign_in
 
 OLD, NEW = "--old-password-file", "--password-file"
 
 
-@verb("password")
+@verb("password", cls=AboutSignIns)
 @click.argument("url", required=False)
 @click.option(
     OLD, "old_file", metavar="FILE", help="Has the present password; - for standard input."

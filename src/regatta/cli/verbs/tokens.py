@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 from regatta.cli.outcomes import Exit, Stop
-from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
+from regatta.cli.settings import HELP_NAMES, AboutSignIns, Settings, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
 from regatta.cli.show.table import table
 from regatta.cli.show.times import age, since
@@ -25,7 +25,7 @@ def command(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@command.command("list", cls=Verb)
+@command.command("list", cls=AboutSignIns)
 @output_option("json", "yaml")
 @pass_settings
 def list_all(settings: Settings, output: str | None) -> Exit:
@@ -53,7 +53,7 @@ def list_all(settings: Settings, output: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("create", cls=Verb)
+@command.command("create", cls=AboutSignIns)
 @output_option("json", "yaml")
 @pass_settings
 def create(settings: Settings, output: str | None) -> Exit:
@@ -74,7 +74,7 @@ def create(settings: Settings, output: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("revoke", cls=Verb)
+@command.command("revoke", cls=AboutSignIns)
 @click.argument("handles", nargs=-1, required=True, metavar="HANDLE...")
 @pass_settings
 def revoke(settings: Settings, handles: tuple[str, ...]) -> Exit:

@@ -8,7 +8,7 @@ import click
 
 from regatta.cli.outcomes import Exit
 from regatta.cli.password_prompts import asked_password, password_file_option
-from regatta.cli.settings import HELP_NAMES, Settings, Verb, pass_settings
+from regatta.cli.settings import HELP_NAMES, AboutAccounts, Settings, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
 from regatta.cli.show.table import table
 from regatta.cli.team_accounts import (
@@ -35,7 +35,7 @@ def command(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@command.command("add", cls=Verb)
+@command.command("add", cls=AboutAccounts)
 @click.argument("user")
 @click.option("--admin", is_flag=True, help="May do everything.")
 @click.option("--email", default="", metavar="ADDRESS", help="Of the user.")
@@ -77,7 +77,7 @@ def add(
     return Exit.OK
 
 
-@command.command("list", cls=Verb)
+@command.command("list", cls=AboutAccounts)
 @output_option("json", "yaml")
 @database_option
 @pass_settings
@@ -110,7 +110,7 @@ def list_all(settings: Settings, output: str | None, database: str | None) -> Ex
     return Exit.OK
 
 
-@command.command("remove", cls=Verb)
+@command.command("remove", cls=AboutAccounts)
 @click.argument("user")
 @database_option
 @pass_settings
@@ -124,7 +124,7 @@ def remove(settings: Settings, user: str, database: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("password", cls=Verb)
+@command.command("password", cls=AboutAccounts)
 @click.argument("user")
 @password_file_option
 @database_option
@@ -146,7 +146,7 @@ def password(
     return Exit.OK
 
 
-@command.command("disable", cls=Verb)
+@command.command("disable", cls=AboutAccounts)
 @click.argument("user")
 @database_option
 @pass_settings
@@ -157,7 +157,7 @@ def disable(settings: Settings, user: str, database: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("enable", cls=Verb)
+@command.command("enable", cls=AboutAccounts)
 @click.argument("user")
 @database_option
 @pass_settings
@@ -167,7 +167,7 @@ def enable(settings: Settings, user: str, database: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("promote", cls=Verb)
+@command.command("promote", cls=AboutAccounts)
 @click.argument("user")
 @database_option
 @pass_settings
@@ -177,7 +177,7 @@ def promote(settings: Settings, user: str, database: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("demote", cls=Verb)
+@command.command("demote", cls=AboutAccounts)
 @click.argument("user")
 @database_option
 @pass_settings
@@ -187,7 +187,7 @@ def demote(settings: Settings, user: str, database: str | None) -> Exit:
     return Exit.OK
 
 
-@command.command("clusters", cls=Verb)
+@command.command("clusters", cls=AboutAccounts)
 @click.argument("user")
 @click.argument("clusters", nargs=-1)
 @database_option
@@ -208,7 +208,7 @@ def clusters(
     return Exit.OK
 
 
-@command.command("uid", cls=Verb)
+@command.command("uid", cls=AboutAccounts)
 @click.argument("user")
 @click.argument("uid")
 @database_option

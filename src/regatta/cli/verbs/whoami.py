@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from regatta.cli.outcomes import Exit
-from regatta.cli.settings import Settings, pass_settings, verb
+from regatta.cli.settings import AboutSignIns, Settings, pass_settings, verb
 from regatta.cli.show.output import dump, output_option, plain
 from regatta.cli.signing_in import ask_server, server_of_sign_in
 
 
-@verb("whoami")
+@verb("whoami", cls=AboutSignIns)
 @output_option("json", "yaml")
 @pass_settings
 def command(settings: Settings, output: str | None) -> Exit:
