@@ -123,13 +123,15 @@ def test_a_replica_may_open_as_many_files_as_the_server_was_given(fresh: Regatta
 
 @contextmanager
 def a_small_server(strangers: Strangers) -> Iterator[int]:
-    """Answers whole requests; who asks for /known is known."""
+    """Answers whole requests; who asks for /known is known, and /slow takes half a second."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/known":
             scope["state"]["admit"]()
         while (await receive()).get("more_body"):
             pass
+        if scope["path"] == "/slow":
+            await asyncio.sleep(0.5)
         await send({"type": "http.response.start", "status": 200, "headers": EMPTY})
         await send({"type": "http.response.body", "body": b""})
 
@@ -189,6 +191,18 @@ def test_who_says_no_more_is_turned_out(case: str, monkeypatch: pytest.MonkeyPat
         answer = until_hung_up(end)
 
     assert answer.startswith(b"HTTP/1.1 200") == (case == "half of the next request")
+    assert len(strangers) == 0
+
+
+def test_who_waits_for_us_is_answered_and_then_turned_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a sign-in does whose database is locked: it is told so."""
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    strangers = Strangers(1024)
+
+    with a_small_server(strangers) as port, dialled(port) as end:
+        end.sendall(KNOWN.replace(b"/known", b"/slow"))
+        assert until_hung_up(end).startswith(b"HTTP/1.1 200")
+
     assert len(strangers) == 0
 
 

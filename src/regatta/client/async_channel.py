@@ -27,6 +27,7 @@ from regatta.client.channel import (
 from regatta.client.event_stream import EventReader, ServerEvent
 from regatta.client.whereabouts import Place, Whereabouts
 from regatta.client.wrong_doors import of_handshake, of_hanging_up
+from regatta.engines.upcoming import next_of
 from regatta.http.dial import Dialler
 from regatta.http.failures import HttpError
 from regatta.http.wire import Connection, Head
@@ -71,7 +72,7 @@ class AsyncChannel:
                 while True:
                     try:
                         async with asyncio.timeout(self.silence_seconds):
-                            part = await anext(parts, None)
+                            part = await next_of(parts)
                     except (TimeoutError, HttpError) as broken:
                         self._where.lost()
                         why = str(broken) or "timed out"

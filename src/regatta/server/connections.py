@@ -19,7 +19,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-#: For a whole request with its headers and the right token. Also for the next one of a connection.
+#: For a whole request with its headers and the right token, without the time that its answer takes
+#: us. Also for the next one of a connection.
 REQUEST_SECONDS = 10.0
 #: Without a byte of a body that was announced.
 BODY_SECONDS = 30.0
@@ -82,14 +83,30 @@ class Deadline:
     ) -> None:
         self._loop, self._seconds, self._missed = loop, seconds, missed
         self._timer: asyncio.TimerHandle | None = None
+        #: Of a pause: what was left when it began.
+        self._left: float | None = None
 
     def begin(self) -> None:
         self.cancel()
         self._timer = self._loop.call_later(self._seconds, self._missed)
 
+    def pause(self) -> None:
+        """Time that we take ourselves does not count."""
+        if self._timer is not None:
+            self._left = max(0.0, self._timer.when() - self._loop.time())
+            self._timer.cancel()
+            self._timer = None
+
+    def resume(self) -> None:
+        if self._left is not None:
+            self._timer = self._loop.call_later(self._left, self._missed)
+            self._left = None
+
     def cancel(self) -> None:
+        self._left = None
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
 
 
 class BoundedConnection(H11Protocol):
@@ -123,12 +140,19 @@ class BoundedConnection(H11Protocol):
             return
         super().data_received(data)
         self._body.cancel()
-        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
+        if self.cycle is None or self.cycle.response_complete:
+            return
+        if self.cycle.more_body:
             self._body.begin()
+        else:
+            self._request.pause()
 
     def on_response_complete(self) -> None:
-        if self not in self._strangers and not self.transport.is_closing():
-            self._request.begin()
+        if not self.transport.is_closing():
+            if self in self._strangers:
+                self._request.resume()
+            else:
+                self._request.begin()
         super().on_response_complete()
 
     def turn_out(self) -> None:

@@ -11,8 +11,10 @@ from regatta.controller.changes import no_such_role
 from regatta.engines.base import LogQuery
 from regatta.engines.logs.matcher import Matcher
 
-#: Lines are searched, and told, so many at a time.
+#: Lines are searched, and told, so many at a time; fewer of long ones. Whoever reads slowly has a
+#: server hold two such batches.
 BATCH = 500
+LARGEST_BATCH = 256 * 1024
 #: An endless line is shown in pieces of this.
 LONGEST_LINE = 64 * 1024
 
@@ -49,6 +51,11 @@ def is_chosen(query: LogQuery, role: str, index: int) -> bool:
 def listed(replicas: Sequence[str]) -> str:
     more = f" and {len(replicas) - 8} more" if len(replicas) > 8 else ""
     return ", ".join(replicas[:8]) + more
+
+
+def is_whole(count: int, length: int) -> bool:
+    """Whether so many lines, of so many characters together, are a batch."""
+    return count >= BATCH or length >= LARGEST_BATCH
 
 
 class LineFilter:

@@ -23,6 +23,7 @@ from regatta.server.accounts.account_rules import (
     SHORTEST_PASSWORD,
 )
 from regatta.server.accounts.tables import LONGEST_NAME
+from regatta.server.openpai.whole_body import whole_body
 from regatta.server.openpai_errors import invalid_parameters
 
 T = TypeVar("T")
@@ -175,7 +176,7 @@ def said(value: T | UnsetType) -> T | None:
 
 async def read_body(request: Request, kind: type[T]) -> T:
     """Raises OpenPaiError (400) that names the field."""
-    sent = await request.body()
+    sent = await whole_body(request)
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         fields: Any

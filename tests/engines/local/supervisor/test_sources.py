@@ -68,6 +68,22 @@ def test_a_file_that_takes_hours_to_read_does_not_keep_a_replica_from_being_ende
     assert ended.exit.code == 4
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_holes_of_terabytes_are_over_with_the_program_that_made_them(
+    pod: Pod, tmp_path: Path, number: int
+) -> None:
+    logs = tmp_path / "paddle"
+    file = logs / f"workerlog.{number}"
+    makes = f"mkdir {logs}; echo first >{file}; truncate -s 4T {file}; echo last >>{file}"
+    ended = pod.play(shell(f"{makes}; echo main"), tail_folders=(str(logs),))
+    assert ended.exit is not None
+    assert ended.exit.code == 0
+    assert "main" in pod.texts()
+    if number:
+        assert "[1] first" in pod.texts()
+        assert any(text.endswith("last") for text in pod.texts())
+
+
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 folder, extra = sys.argv[1], sys.argv[2]

@@ -53,6 +53,7 @@ def test_every_field_sorts_both_ways(by: SortBy) -> None:
         ("limit", "many", "whole number"),
         ("offset", "9" * 30, "offset is"),
         ("offset", "\u0663", "whole number"),
+        ("keyword", "a" * 60_000, "keyword has 60000 characters, and 1000 is the most"),
         ("order", "age,ASC", "jobName, submissionTime"),
         ("order", "jobName,UP", "<field>,ASC or <field>,DESC"),
     ],

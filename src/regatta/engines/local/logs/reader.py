@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import compress, islice
+from itertools import compress
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from regatta.engines.local.logs.log_files import (
     read_records,
     tail_start,
 )
-from regatta.engines.logs.selection import BATCH, LONGEST_LINE, LineFilter, timestamp
+from regatta.engines.logs.selection import LONGEST_LINE, LineFilter, is_whole, timestamp
 
 #: A line without an end is shown after this; until then its end may still come.
 PATIENCE = timedelta(seconds=1)
@@ -96,21 +96,22 @@ class LogReader:
         self._cursors.append(_Cursor(pod, position=BEYOND))
 
     def read_more(self, *, ended: bool = False) -> Iterator[LogBatch]:
-        """Batches of at most 500 lines. `ended`: nothing more will be written, so also give an
-        unfinished last line."""
+        """Batches of at most 500 lines, fewer of long ones. `ended`: nothing more will be written,
+        so also give an unfinished last line."""
         self._begun = True
-        lines: list[LogLine] = []
+        lines, length = list[LogLine](), 0
         steps = heapq.merge(
             *(self._steps(cursor, ended) for cursor in self._cursors), key=lambda step: step.at
         )
-        while some := list(islice(steps, BATCH)):
+        while some := list(_some(steps)):
             for step in self._matching(some):
                 step.cursor.position = step.position
                 if step.line is not None:
                     lines.append(step.line)
-                    if len(lines) == BATCH:
+                    length += len(step.line.text)
+                    if is_whole(len(lines), length):
                         yield LogBatch(tuple(lines), self.positions())
-                        lines = []
+                        lines, length = [], 0
         if lines:
             yield LogBatch(tuple(lines), self.positions())
 
@@ -207,6 +208,16 @@ class _Lost(msgspec.Struct, frozen=True):
 
     segment: Segment
     size: int
+
+
+def _some(steps: Iterator[_Step]) -> Iterator[_Step]:
+    """What is searched, and held, at a time."""
+    length = 0
+    for count, step in enumerate(steps, 1):
+        yield step
+        length += len(step.line.text) if step.line is not None else 0
+        if is_whole(count, length):
+            return
 
 
 def _parse(uid: str, text: str) -> Position:

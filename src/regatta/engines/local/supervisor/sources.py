@@ -22,6 +22,8 @@ DRAIN_SECONDS = 5.0
 LOOK_AT_FILES_SECONDS = 0.5
 #: Of one file; a program can make one that takes hours to read, and must end when it is told to.
 MOST_A_LOOK = 16 * 1024 * 1024
+#: For all that is unread of them when the programs have ended: nobody bounds us any more.
+FINISH_SECONDS = 30.0
 #: Enough of what was said last to find the place in a file where it was said.
 LAST_HEARD = 1024
 SEARCHED = 1024 * 1024
@@ -123,6 +125,8 @@ class LauncherFiles:
         self._repeated_from: dict[str, int] = {}
         self._seen: dict[str, tuple[Source, int]] = {}
         self._next_look = 0.0
+        #: When what is still unread stays so.
+        self._deadline = float("inf")
 
     def begin(self) -> None:
         """Programs are about to be started."""
@@ -154,6 +158,7 @@ class LauncherFiles:
                     self._read_file(f"{folder}/{name}", number, most)
 
     def finish(self) -> None:
+        self._deadline = time.monotonic() + FINISH_SECONDS
         self.read()
         for source, _ in self._seen.values():
             self._pump.finish(source)
@@ -166,9 +171,7 @@ class LauncherFiles:
         source = Source("stdout")
         try:
             with open(path, "rb", buffering=0, opener=self._opener) as file:
-                file.seek(self._said_until(file, start))
-                while chunk := file.read(CHUNK):
-                    self._pump.feed(source, chunk)
+                self._feed(source, file, self._said_until(file, start), sys.maxsize)
         except OSError:
             return
         self._pump.finish(source)
@@ -195,14 +198,37 @@ class LauncherFiles:
             with open(path, "rb", buffering=0, opener=self._opener) as file:
                 if os.fstat(file.fileno()).st_size < offset:
                     offset = 0  # the launcher began it anew
-                file.seek(offset)
-                until = offset + most
-                while offset < until and (chunk := file.read(CHUNK)):
-                    self._pump.feed(source, chunk)
-                    offset += len(chunk)
+                offset = self._feed(source, file, offset, most)
         except OSError:
             return
         self._seen[path] = (source, offset)
+
+    def _feed(self, source: Source, file: FileIO, offset: int, most: int) -> int:
+        """What stands there from this place on, at most so much; where that ended."""
+        until = min(offset + most, sys.maxsize)
+        while offset < until:
+            if time.monotonic() > self._deadline:
+                self._pump.remark(
+                    f"{os.path.basename(str(file.name))} was too long to be read to its end"
+                )
+                break
+            offset = _data_from(file, offset)
+            chunk = file.read(CHUNK)
+            if not chunk:
+                break
+            self._pump.feed(source, chunk)
+            offset += len(chunk)
+        return offset
+
+
+def _data_from(file: FileIO, offset: int) -> int:
+    """Where the next of what was written begins. A program makes a hole of terabytes in no time,
+    and reading its zeros would take hours."""
+    try:
+        return os.lseek(file.fileno(), offset, os.SEEK_DATA)
+    except OSError as error:
+        # Nothing but a hole; or a file system that knows none.
+        return file.seek(0, os.SEEK_END) if error.errno == errno.ENXIO else file.seek(offset)
 
 
 def _plain_file(path: str, flags: int) -> int:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 
 from regatta.api.source.foreign_json import UNREADABLE
 from regatta.server.openpai.jobs.job_shapes import Wish
+from regatta.server.openpai.whole_body import whole_body
 from regatta.server.openpai_errors import invalid_parameters
 
 START, STOP = "START", "STOP"
@@ -16,7 +17,7 @@ LONGEST_TAG = 256
 async def read_wish(request: Request) -> str:
     """Raises OpenPaiError (400)."""
     try:
-        return msgspec.json.decode(await request.body(), type=Wish).value
+        return msgspec.json.decode(await whole_body(request), type=Wish).value
     except UNREADABLE as odd:
         raise invalid_parameters(
             f'the body must be JSON such as {{"value": "..."}} ({odd})'

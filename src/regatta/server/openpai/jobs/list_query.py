@@ -11,6 +11,8 @@ from regatta.server.openpai_states import State
 from regatta.server.records.job_lists import JobFilter, Order, SortBy
 
 DEFAULT_LIMIT, LARGEST_LIMIT = 5000, 50_000
+#: No name is as long, and databases bound what they search for.
+LONGEST_KEYWORD = 1000
 #: Of all jobs that a database could hold.
 LARGEST_OFFSET = 2**31 - 1
 
@@ -31,7 +33,7 @@ def read_list_query(said: Mapping[str, str]) -> ListQuery:
         virtual_clusters=_words(said, "vc"),
         states=states,
         priorities=_words(said, "jobPriority"),
-        keyword=said.get("keyword", ""),
+        keyword=_keyword(said.get("keyword", "")),
         tags_contain=_words(said, "tagsContain") or (),
         tags_not_contain=_words(said, "tagsNotContain") or (),
     )
@@ -48,6 +50,14 @@ def _words(said: Mapping[str, str], name: str) -> tuple[str, ...] | None:
     """Several are separated by commas; an empty one is as none."""
     words = tuple(word.strip() for word in said.get(name, "").split(",") if word.strip())
     return words or None
+
+
+def _keyword(text: str) -> str:
+    if len(text) > LONGEST_KEYWORD:
+        raise invalid_parameters(
+            f"keyword has {len(text)} characters, and {LONGEST_KEYWORD} is the most"
+        )
+    return text
 
 
 def _states(said: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 
 from regatta.api.errors import JobNotFound, NotPossible
 from regatta.engines.base import Engine, LogBatch, LogLine, LogQuery
+from regatta.engines.upcoming import next_of
 from regatta.server.openpai.jobs.log_links import no_log
 
 STREAMS = ("stdout", "stderr", "all")
@@ -33,7 +34,7 @@ class TaskLog:
         """Raises OpenPaiError (404) at once where there is none."""
         batches = self._batches(None)
         try:
-            first = await anext(batches, ())
+            first = await next_of(batches) or ()  # it may have printed nothing
         except BaseException:
             await batches.aclose()
             raise

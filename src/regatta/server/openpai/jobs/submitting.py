@@ -13,6 +13,7 @@ from regatta.api.problems import Problem
 from regatta.engines.base import Submission
 from regatta.server.accounts.caller import Caller
 from regatta.server.openpai.jobs.telling.author_names import AuthorNames
+from regatta.server.openpai.whole_body import whole_body
 from regatta.server.openpai_errors import (
     NoVirtualCluster,
     OpenPaiError,
@@ -60,7 +61,7 @@ async def submit_config(
 ) -> tuple[JobRow, dict[str, str]]:
     """Whatever the body calls itself: v1's JSON is YAML too. `protocol`: the API's own, for what is
     neither. `name`: that the path gives the job. Returns its record and the answer's headers."""
-    body = await request.body()
+    body = await whole_body(request)
     try:
         text = body.decode()
     except UnicodeDecodeError as odd:

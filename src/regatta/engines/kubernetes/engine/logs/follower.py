@@ -33,19 +33,19 @@ from regatta.engines.kubernetes.engine.logs.log_place import (
     Position,
     Read,
     in_order_of_time,
+    length_of,
 )
 from regatta.engines.kubernetes.engine.logs.pod_log import QUIET_SECONDS, Arrived, PodLog
 from regatta.engines.kubernetes.engine.logs.sieve import sieve_for
 from regatta.engines.kubernetes.engine.pod_views import main_first
 from regatta.engines.kubernetes.engine.subscriptions import Subscriptions, Troubles
 from regatta.engines.kubernetes.objects.job_document import JobDocument
-from regatta.engines.logs.selection import check_query, is_chosen, listed
+from regatta.engines.logs.selection import check_query, is_chosen, is_whole, listed
 
 #: Each needs a connection, and a process may have about a thousand.
 MOST_LOGS = 500
 #: Lines that come within this are told together, in the order of time.
 SETTLE_SECONDS = 0.05
-BATCH = 1000
 #: What the pods have read and nobody has taken yet; more waits in the network.
 MOST_ARRIVED = 200
 #: States of the job that nobody has taken yet; of more, the oldest are passed over.
@@ -153,9 +153,9 @@ class Follower:
                 reads = list(await self._arrived.get())
         except TimeoutError:
             return []
-        if len(reads) < BATCH:
+        if not is_whole(len(reads), length_of(reads)):
             await asyncio.sleep(SETTLE_SECONDS)
-        while len(reads) < BATCH and not self._arrived.empty():
+        while not is_whole(len(reads), length_of(reads)) and not self._arrived.empty():
             reads += self._arrived.get_nowait()
         return reads
 

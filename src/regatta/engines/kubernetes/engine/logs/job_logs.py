@@ -21,13 +21,16 @@ from regatta.engines.kubernetes.engine.logs.log_place import (
     Place,
     Position,
     Read,
+    in_batches,
     in_order_of_time,
+    length_of,
 )
 from regatta.engines.kubernetes.engine.logs.sieve import Sieve, sieve_for
 from regatta.engines.kubernetes.engine.pod_views import NOTHING_ELSE, list_pods
 from regatta.engines.kubernetes.objects import podstate
 from regatta.engines.kubernetes.objects.children import observe_pod
-from regatta.engines.logs.selection import BATCH, check_query, is_chosen, listed
+from regatta.engines.logs.selection import check_query, is_chosen, is_whole, listed
+from regatta.engines.upcoming import next_of
 
 #: So many logs are open, and put in the order of time, at once.
 TOGETHER = 64
@@ -235,7 +238,7 @@ async def one_run(
                         yield reads
                 place.reopened()
             waiting += place.news(lines)
-            if len(waiting) < BATCH:
+            if not is_whole(len(waiting), length_of(waiting)):
                 continue
             chosen, waiting = await sieve.choose(waiting), []
             if tail is not None:
@@ -260,7 +263,7 @@ async def merged(
         # A source can be closed only while it is not at work: what one is refused for waits until
         # all have begun.
         heads = await asyncio.gather(
-            *(anext(source, None) for source in sources), return_exceptions=True
+            *(next_of(source) for source in sources), return_exceptions=True
         )
         ahead: dict[int, list[Read]] = {}
         for number, head in enumerate(heads):
@@ -278,11 +281,11 @@ async def merged(
                 ahead[number] = reads[count:]
                 if count == len(reads):
                     del ahead[number]
-                    if (more := await anext(sources[number], None)) is not None:
+                    if (more := await next_of(sources[number])) is not None:
                         ahead[number] = more
             ready = in_order_of_time(ready)
-            for first in range(0, len(ready), BATCH):
-                yield ready[first : first + BATCH]
+            for batch in in_batches(ready):
+                yield batch
 
 
 def _up_to(reads: list[Read], horizon: str) -> int:

@@ -8,10 +8,12 @@ time, and two streams of one container may be a little out of order.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from regatta.api.errors import BadRequest
 from regatta.engines.base import LogLine
+from regatta.engines.logs.selection import is_whole
 
 #: Of a pod that was there when a reading with `tail` began, and of which no line was told yet.
 ONLY_THE_TAIL = "-"
@@ -99,6 +101,22 @@ class Place:
 
 def to_the_second(at: str) -> str:
     return f"{at[:19]}Z" if at else ""
+
+
+def length_of(reads: list[Read]) -> int:
+    return sum(len(read.line.text) for read in reads)
+
+
+def in_batches(reads: list[Read]) -> Iterator[list[Read]]:
+    some, length = list[Read](), 0
+    for read in reads:
+        some.append(read)
+        length += len(read.line.text)
+        if is_whole(len(some), length):
+            yield some
+            some, length = [], 0
+    if some:
+        yield some
 
 
 def in_order_of_time(reads: list[Read]) -> list[Read]:
