@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 import yaml
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, create_engine, inspect, text
 
 import regatta.server.accounts.tables
 import regatta.server.records.job_tables
 from regatta.api.errors import NewerDatabase
+from regatta.server.records.database_url import read_url
 from regatta.server.records.formats import NEWEST
 from regatta.server.records.job_rows import document_of
 from regatta.server.records.metadata import METADATA
@@ -71,11 +73,17 @@ def test_a_database_that_is_up_to_date_is_left_alone(database: Database, url: st
 
 def test_configs_that_an_older_release_kept_as_yaml_are_json(url: str) -> None:
     config = {"name": "Größe", "taskRoles": {"ps_server": {"commands": ["echo $$; # no\n"]}}}
-    old = Database(url)
     new = a_new_job("one", documents={"config": yaml.safe_dump(config), "job": "{}"})
-    old.run_here(begin_submit, new, None)
-    old.run_here(lambda c: c.execute(text("UPDATE alembic_version SET version_num = '0004'")))
-    old.close()
+    address = read_url(url)
+    if address.is_sqlite:
+        address.path.parent.mkdir()
+    old = create_engine(address.url)
+    with old.begin() as connection:
+        steps = settings()
+        steps.attributes["connection"] = connection
+        command.upgrade(steps, "0004")
+        begin_submit(connection, new)
+    old.dispose()
 
     database = Database(url)
 

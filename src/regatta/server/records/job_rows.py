@@ -139,12 +139,13 @@ def job_at(connection: Connection, engine: str, namespace: str, name: str) -> Jo
     return _one(connection, jobs.c.engine == engine, *place)
 
 
-def runs_at(connection: Connection, engine: str, namespace: str, name: str) -> list[str]:
-    """The ids of all that are on record of this place, the job that has the name now and those
-    that gave it up; what is on its way there is not there yet."""
-    place = (jobs.c.engine == engine, jobs.c.namespace == namespace, jobs.c.engine_name == name)
+def runs_until(connection: Connection, row: JobRow) -> list[str]:
+    """The ids of this run and of those before it in the same place, as far as they are on record.
+    What is on its way there is not there yet."""
+    place = [jobs.c[name] == getattr(row, name) for name in ("engine", "namespace", "engine_name")]
     there = (jobs.c.engine_uid.is_not(None), jobs.c.deleted_at.is_(None))
-    return list(connection.scalars(select(jobs.c.id).where(*place, *there)))
+    query = select(jobs.c.id).where(*place, *there, jobs.c.submitted_at <= row.submitted_at)
+    return list(connection.scalars(query))
 
 
 def owns_jobs(connection: Connection, username: str) -> bool:

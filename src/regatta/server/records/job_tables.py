@@ -89,6 +89,8 @@ jobs = Table(
     Column("last_seen_at", Millis),
     #: Since when the engine has it no more.
     Column("gone_at", Millis),
+    #: Since when somebody wants it deleted, while the engine may still have it.
+    Column("delete_asked_at", Millis),
     #: When a person removed the record: the name is free, and the row goes when the job has gone.
     Column("deleted_at", Millis),
     #: The job that has its name now.

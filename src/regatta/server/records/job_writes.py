@@ -44,6 +44,23 @@ def stops_on_record(connection: Connection) -> list[JobRow]:
     return with_tags(connection, connection.execute(query))
 
 
+def mark_delete(connection: Connection, job_id: str, now: int) -> None:
+    """Raises NoRecord."""
+    _require(connection, job_id)
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(delete_asked_at=now))
+
+
+def unmark_delete(connection: Connection, job_id: str) -> None:
+    """The engine would not."""
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(delete_asked_at=None))
+
+
+def deletes_on_record(connection: Connection) -> list[JobRow]:
+    """Jobs that were to be deleted, and may be there still."""
+    asked = (jobs.c.delete_asked_at.is_not(None), jobs.c.deleted_at.is_(None))
+    return with_tags(connection, connection.execute(select(*SHOWN).where(*asked)))
+
+
 def delete_record(connection: Connection, job_id: str, now: int) -> None:
     """All that people wrote or a job said goes at once, and the name is free. The row stays,
     unseen, while the engine may still tell of the job: it must not come back as nobody's."""

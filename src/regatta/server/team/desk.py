@@ -33,16 +33,16 @@ from regatta.server.accounts.visibility import (
 )
 from regatta.server.openpai_errors import no_job
 from regatta.server.records.job_lists import JobFilter, JobPage, Order, list_jobs
-from regatta.server.records.job_rows import JobRow, job_at, job_of, owners_of, runs_at
+from regatta.server.records.job_rows import JobRow, job_at, job_of, owners_of
 from regatta.server.records.job_writes import (
     add_tag,
-    delete_record,
     mark_stop,
     remove_tag,
     unmark_stop,
 )
 from regatta.server.records.team_database import Database
 from regatta.server.streams.open_streams import OpenStreams
+from regatta.server.team.deleting import Deleting
 from regatta.server.team.grounds import Grounds
 from regatta.server.team.submitting.handing_in import HandingIn, Look, nothing_more
 from regatta.server.team.submitting.loose_ends import LooseEnds
@@ -67,7 +67,8 @@ class Desk:
         self._grounds, self._now = grounds, now
         self.turns = Turns()
         self.streams = OpenStreams()
-        self.loose_ends = LooseEnds(database, engine, self.turns, self.clear)
+        self.deleting = Deleting(database, engine, self.clear, now)
+        self.loose_ends = LooseEnds(database, engine, self.turns, self.clear, self.deleting)
         self._handing_in = HandingIn(
             database, engine, engine_name, settings, grounds, self.turns, self.loose_ends, now
         )
@@ -188,9 +189,15 @@ class Desk:
         """The job, what it printed, and its record."""
         async with self.turns.of((row.username, row.name)):
             row = await self._in_its_turn(row)
-            with suppress(JobNotFound):
-                await self.engine.delete(row.namespace, row.engine_name)
-            await self.forget_all(row)
+            await self.remove(row)
+
+    async def remove(self, row: JobRow) -> None:
+        """The same, of who has its turn."""
+        try:
+            await self.deleting.delete(row)
+        except BaseException:
+            self.loose_ends.left()
+            raise
 
     async def _in_its_turn(self, row: JobRow) -> JobRow:
         """Whoever has the name by now: another job may have taken it, or given it back. Raises
@@ -199,21 +206,6 @@ class Desk:
             return await self.database.read(job_of, row.username, row.name)
         except NoRecord:
             raise no_job(f"{row.username}~{row.name}") from None
-
-    async def forget_all(self, row: JobRow) -> None:
-        """The record of a job that the engine has deleted, and those of earlier runs of its name,
-        which went with it."""
-        place = (self.engine_name, row.namespace, row.engine_name)
-        for job_id in await self.database.read(runs_at, *place):
-            if job_id != row.id:
-                with suppress(NoRecord):  # its time was over just now
-                    await self.forget(job_id)
-        await self.forget(row.id)  # last, so that whoever deletes again finds what is left
-
-    async def forget(self, job_id: str) -> None:
-        """The record of a run that the engine has deleted."""
-        await self.database.run(delete_record, job_id, self._now())
-        await self.clear(job_id)
 
     async def clear(self, job_id: str) -> None:
         """What was made for this job alone."""

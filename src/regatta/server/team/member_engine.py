@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from datetime import datetime
 from typing import TypeVar
 
@@ -135,10 +135,7 @@ class MemberEngine:
             row = await self._require_changeable(namespace, name)
             if row is None:
                 raise no_such_job(namespace, name)
-            # What only the record still tells of, as after a delete that was cut off, goes too.
-            with suppress(JobNotFound):
-                await self._engine.delete(namespace, name)
-            await self._desk.forget_all(row)
+            await self._desk.remove(row)
 
     async def delete_many(
         self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
@@ -154,7 +151,7 @@ class MemberEngine:
         for uid in (before - left) | set(removal.ending.values()):
             row = await self._desk.database.read(job_by_engine_uid, uid)
             if row is not None:
-                await self._desk.forget(row.id)
+                await self._desk.deleting.forget(row.id)
         return removal
 
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:

@@ -7,14 +7,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+import pytest
 from sqlalchemy import Connection, update
 
-from regatta.api.errors import RecordsAway
+from regatta.api.errors import JobNotFound, NoRecord, RecordsAway
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home
 from regatta.server.records.job_rows import job_by_id, job_of
 from regatta.server.records.job_tables import jobs
-from regatta.server.records.job_writes import mark_stop
+from regatta.server.records.job_writes import deletes_on_record, mark_delete, mark_stop
 from regatta.server.records.moments import now_millis
 from regatta.server.records.submits import (
     abandon_submit,
@@ -23,9 +24,11 @@ from regatta.server.records.submits import (
     unfinished,
 )
 from regatta.server.records.team_database import Database
+from regatta.server.team.deleting import Deleting
 from regatta.server.team.submitting.loose_ends import LooseEnds
 from regatta.server.team.submitting.turns import Turns
 from tests.engines.local.jobs import a_job, a_submission
+from tests.patience import Patience
 from tests.server.records.conftest import (
     database,
     home,
@@ -41,7 +44,7 @@ Story = Callable[[LocalEngine, LooseEnds], Awaitable[None]]
 
 
 def _play(database: Database, home: Home, story: Story) -> list[str]:
-    """The ids of those that made no job."""
+    """The ids of those of which nothing is left."""
     cleared: list[str] = []
 
     async def clear(job_id: str) -> None:
@@ -49,8 +52,9 @@ def _play(database: Database, home: Home, story: Story) -> list[str]:
 
     async def main() -> None:
         engine = LocalEngine(home)
+        deleting = Deleting(database, engine, clear, now_millis)
         try:
-            await story(engine, LooseEnds(database, engine, Turns(), clear))
+            await story(engine, LooseEnds(database, engine, Turns(), clear, deleting))
         finally:
             await engine.close()
 
@@ -108,6 +112,34 @@ def test_a_stop_that_was_written_and_not_carried_out_is_carried_out(
     assert _play(database, home, story) == []
 
 
+def test_a_delete_that_was_cut_off_is_carried_out(database: Database, home: Home) -> None:
+    """Before the engine heard of it, and after. Nobody else's job of that name goes with it."""
+
+    async def story(engine: LocalEngine, loose_ends: LooseEnds) -> None:
+        for name in ("before", "after", "another"):
+            await database.run(begin_submit, a_new_job(name))
+            submission, shell = a_submission(a_job(name, "sleep 60"), key=f"id-ann-{name}")
+            accepted = await engine.submit(submission, shell)
+            await database.run(finish_submit, f"id-ann-{name}", accepted.job)
+            await database.run(mark_delete, f"id-ann-{name}", now_millis())
+        for name in ("after", "another"):
+            await engine.delete("default", name)
+            await _is_gone(engine, name)
+        await engine.submit(*a_submission(a_job("another", "sleep 60"), key="somebody's"))
+
+        await loose_ends.settle_all()
+
+        await _is_gone(engine, "before")
+        assert [job.name for job in await engine.list()] == ["another"]
+        assert await database.read(deletes_on_record) == []
+        for name in ("before", "after", "another"):
+            with pytest.raises(NoRecord):
+                await database.read(job_of, "ann", name)
+
+    ids = {"id-ann-before", "id-ann-after", "id-ann-another"}
+    assert set(_play(database, home, story)) == ids
+
+
 def test_what_is_left_while_the_database_is_away_is_finished_when_it_is_back(
     database: Database, home: Home
 ) -> None:
@@ -132,7 +164,8 @@ def test_what_is_left_while_the_database_is_away_is_finished_when_it_is_back(
 
         done = asyncio.Event()
         flaky = Flaky()
-        loose_ends = LooseEnds(flaky, engine, Turns(), clear)  # type: ignore[arg-type]
+        deleting = Deleting(database, engine, clear, now_millis)
+        loose_ends = LooseEnds(flaky, engine, Turns(), clear, deleting)  # type: ignore[arg-type]
         await database.run(begin_submit, a_new_job())
         tying = asyncio.create_task(loose_ends.tie_up())
         loose_ends.left()
@@ -157,6 +190,15 @@ def test_one_that_another_finished_meanwhile_is_left_as_it_is(
         assert (await database.read(job_by_id, submit.id)).engine_uid == "uid-of-another"
 
     assert _play(database, home, story) == []
+
+
+async def _is_gone(engine: LocalEngine, name: str) -> None:
+    patience = Patience(60.0)
+    with suppress(JobNotFound):
+        while True:
+            await engine.get("default", name)
+            assert not patience.over, f"{name} is there still"
+            await asyncio.sleep(0.02)
 
 
 def _accept(connection: Connection, job_id: str) -> None:

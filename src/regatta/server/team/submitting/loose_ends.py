@@ -2,7 +2,8 @@
 engine was away. It is found on record and finished, with whoever answers for it.
 
 A submit whose row says `accepting` has made a job, or it has not: the engine knows. A job that was
-to be stopped, as its row says, and of which the engine knows nothing, is stopped.
+to be stopped, as its row says, and of which the engine knows nothing, is stopped; one that was to
+be deleted is deleted.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from contextlib import suppress
 from regatta.api.errors import JobNotFound, NotPossible, RegattaError
 from regatta.engines.base import Engine
 from regatta.server.records.job_rows import JobRow
-from regatta.server.records.job_writes import stops_on_record
+from regatta.server.records.job_writes import deletes_on_record, stops_on_record
 from regatta.server.records.submits import Unfinished, settle, unfinished
 from regatta.server.records.team_database import Database
+from regatta.server.team.deleting import Deleting
 from regatta.server.team.submitting.turns import Turns
 
 #: Seconds before another try: first, longest.
@@ -33,10 +35,11 @@ class LooseEnds:
         engine: Engine,
         turns: Turns,
         clear: Callable[[str], Awaitable[None]],
+        deleting: Deleting,
     ) -> None:
         """`clear`: removes what was made for a job that did not come to be, by its id."""
         self._database, self._engine, self._turns = database, engine, turns
-        self._clear = clear
+        self._clear, self._deleting = clear, deleting
         self._some = asyncio.Event()
 
     def left(self) -> None:
@@ -50,6 +53,8 @@ class LooseEnds:
                 await self.settle(submit)
         for row in await self._database.read(stops_on_record):
             await self._stop(row)
+        for row in await self._database.read(deletes_on_record):
+            await self._delete(row)
 
     async def settle(self, submit: Unfinished) -> None:
         """The caller has its turn."""
@@ -66,6 +71,13 @@ class LooseEnds:
                 policy = job.spec.run_policy
                 if job.uid == row.engine_uid and not (job.finished or policy.abort):
                     await self._engine.stop(row.namespace, row.engine_name)
+
+    async def _delete(self, row: JobRow) -> None:
+        async with self._turns.of((row.username, row.name)):
+            # Somebody else may have done it by now.
+            if row.id in {other.id for other in await self._database.read(deletes_on_record)}:
+                await self._deleting.go_on(row)
+                log.warning("the delete of %s~%s was cut off; it is done", row.username, row.name)
 
     async def tie_up(self) -> None:
         """Until cancelled: whatever is left, once it can be."""

@@ -1,0 +1,65 @@
+"""A team's server is killed while it deletes jobs: each is there or gone, in the engine and on
+record alike."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random, SystemRandom
+
+import pytest
+
+from tests.chaos.team_servers import Member, TeamProcess, eventually, job_text
+from tests.chaos.test_team_submits import UNANSWERED
+
+#: How many deletes are cut off; `REGATTA_TURNS=20` is the long version.
+KILLS = 5 * int(os.environ.get("REGATTA_TURNS") or 1)
+WAYS = ("/regatta/v1/namespaces/user-ann/jobs/{name}", "/api/v1/jobs/ann~{name}")
+
+
+@pytest.fixture
+def server(tmp_path: Path, url: str) -> Iterator[TeamProcess]:
+    server = TeamProcess(tmp_path, url)
+    yield server
+    server.kill()
+
+
+@pytest.mark.timeout(60 * KILLS)
+def test_a_job_and_its_record_go_together_whenever_the_server_is_killed(
+    server: TeamProcess, record_property: Callable[[str, object], None]
+) -> None:
+    seed = int(os.environ.get("REGATTA_SEED") or SystemRandom().randrange(2**32))
+    record_property("seed of the kills of a team's server while it deletes", str(seed))
+    dice = Random(seed)
+    ann = server.account("ann")
+    server.start()
+    for number in range(KILLS):
+        for name in (f"goes-{number}", f"stays-{number}"):
+            assert ann.submit(job_text(name, suspend=True), name).status == 201
+        way = WAYS[number % len(WAYS)].format(name=f"goes-{number}")
+        deleting = threading.Thread(target=_delete, args=(ann, way))
+        deleting.start()
+        time.sleep(dice.uniform(0, 0.04))  # a moment like any other
+        server.kill()
+        deleting.join()
+        server.start()
+
+        eventually(lambda: _in_engine(ann) == _on_record(ann), "engine and records to agree")
+        assert f"stays-{number}" in _on_record(ann)
+
+
+def _delete(ann: Member, way: str) -> None:
+    with suppress(*UNANSWERED):
+        ann.ask("DELETE", way)
+
+
+def _in_engine(ann: Member) -> set[str]:
+    return {job["metadata"]["name"] for job in ann.ask("GET", "/regatta/v1/jobs").body["items"]}
+
+
+def _on_record(ann: Member) -> set[str]:
+    return {job["name"] for job in ann.ask("GET", "/api/v2/jobs").body}
