@@ -16,6 +16,7 @@ from regatta.engines.base import LogBatch, LogQuery, Remark
 from regatta.engines.blocking import Blocking
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home
+from regatta.engines.logs.selection import LARGEST_BATCH, LONGEST_LINE
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -54,6 +55,22 @@ def test_following_gives_every_line_and_ends_with_the_job(engine: Blocking) -> N
     submit(engine, a_job("talk", "for i in 1 2 3; do echo $i; sleep 0.05; done"))
     assert texts(follow(engine, "talk")) == ["1", "2", "3"]
     wait_for(engine, "talk", Phase.COMPLETED)
+
+
+def test_long_lines_come_a_few_at_a_time(engine: Blocking) -> None:
+    """Each reader of a log has a server hold a batch or two."""
+    submit(engine, a_job("wide", "head -c 4000000 /dev/zero | tr '\\0' x; echo"))
+    wait_for(engine, "wide", Phase.COMPLETED)
+
+    batches = list(engine.logs("default", "wide", ALL))
+
+    assert sum(map(_length, batches)) == 4_000_000
+    assert max(map(_length, batches)) <= LARGEST_BATCH + LONGEST_LINE
+
+
+def _length(batch: LogBatch | Remark) -> int:
+    assert isinstance(batch, LogBatch)
+    return sum(len(line.text) for line in batch.lines)
 
 
 def test_following_goes_on_through_restarts(engine: Blocking) -> None:

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from regatta.api.errors import BadRequest
 from regatta.engines.base import LogLine
-from regatta.engines.kubernetes.engine.logs.log_place import Place, Position, Read, in_order_of_time
+from regatta.engines.kubernetes.engine.logs.log_place import (
+    Place,
+    Position,
+    Read,
+    in_batches,
+    in_order_of_time,
+)
+from regatta.engines.logs.selection import BATCH, LARGEST_BATCH
 
 
 def at(moment: float, text: str = "") -> LogLine:
@@ -37,6 +44,18 @@ def test_a_log_that_is_opened_again_tells_only_what_is_new() -> None:
 
     assert place.since == "2026-01-01T10:00:02Z"
     assert told(place, [at(2, "b"), at(2, "c"), at(2, "d"), at(3, "e")]) == ["d", "e"]
+
+
+def test_batches_are_of_so_many_lines_and_fewer_of_long_ones() -> None:
+    def cut(count: int, length: int) -> list[int]:
+        reads = [Read(at(number, "x" * length), "uid", Position()) for number in range(count)]
+        batches = list(in_batches(reads))
+        assert [read for batch in batches for read in batch] == reads
+        return [len(batch) for batch in batches]
+
+    assert cut(BATCH + 1, 10) == [BATCH, 1]
+    assert cut(9, LARGEST_BATCH // 4) == [4, 4, 1]
+    assert cut(0, 10) == []
 
 
 def test_nothing_is_lost_when_the_line_of_the_place_was_rotated_away() -> None:
