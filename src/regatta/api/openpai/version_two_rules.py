@@ -328,7 +328,8 @@ def _check_lengths(draft: ConfigDraft) -> Iterator[Problem]:
 
 def pieces_of(name: str, draft: ConfigDraft) -> list[plugins.Piece]:
     """All that a role runs, in order, each command with its place."""
-    role = draft.roles()[name]
+    role = (draft.task_roles or {})[name]  # not all of them anew for each
+    assert role is not None
     before, after = plugins.around(name, role, draft)
     chosen = draft.deployment
     extra = (chosen.task_roles or {}).get(name) if chosen else None
