@@ -42,7 +42,7 @@ from regatta.server.records.job_writes import (
 )
 from regatta.server.records.team_database import Database
 from regatta.server.streams.open_streams import OpenStreams
-from regatta.server.team.deleting import Deleting
+from regatta.server.team.deletes import Deleting
 from regatta.server.team.grounds import Grounds
 from regatta.server.team.submitting.handing_in import HandingIn, Look, nothing_more
 from regatta.server.team.submitting.loose_ends import LooseEnds

@@ -24,7 +24,7 @@ from regatta.server.records.submits import (
     unfinished,
 )
 from regatta.server.records.team_database import Database
-from regatta.server.team.deleting import Deleting
+from regatta.server.team.deletes import Deleting
 from regatta.server.team.submitting.loose_ends import LooseEnds
 from regatta.server.team.submitting.turns import Turns
 from tests.engines.local.jobs import a_job, a_submission

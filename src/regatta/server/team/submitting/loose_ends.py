@@ -19,7 +19,7 @@ from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_writes import deletes_on_record, stops_on_record
 from regatta.server.records.submits import Unfinished, settle, unfinished
 from regatta.server.records.team_database import Database
-from regatta.server.team.deleting import Deleting
+from regatta.server.team.deletes import Deleting
 from regatta.server.team.submitting.turns import Turns
 
 #: Seconds before another try: first, longest.
