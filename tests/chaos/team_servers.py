@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from regatta.server.accounts.passwords import Hashes
 from regatta.server.accounts.tokens import Kind, issue
 from regatta.server.records.moments import now_millis
 from regatta.server.records.team_database import Database
+from tests.kubernetes.controlplane.processes import free_port
 
 PATIENCE = 60.0
 #: Nobody is to be refused for asking often.
@@ -188,11 +188,6 @@ def records(url: str) -> Iterator[Database]:
         yield database
     finally:
         database.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def eventually(look: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:

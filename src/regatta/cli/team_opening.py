@@ -27,7 +27,7 @@ from regatta.server.transport_rules import is_loopback, transport_of
 
 NO_PUBLIC_URL = (
     "nothing says under which name clients know the proxy, and requests for another name than "
-    "this machine's are refused (403); add --public-url https://train.example.org, or "
+    "this machine's are refused; add --public-url https://train.example.org, or "
     "team.publicUrls to the settings"
 )
 

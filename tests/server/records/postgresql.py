@@ -11,7 +11,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ import psycopg
 import pytest
 
 from tests.kubernetes.controlplane.machine import apt_install
+from tests.kubernetes.controlplane.processes import free_port
 
 USER, PASSWORD = "regatta", "p@ss/w:rd %41"
 #: What is committed must survive PostgreSQL's own death here, though not the machine's.
@@ -73,7 +73,7 @@ class PostgreSQL:
             owner = pwd.getpwnam("postgres")
             for path in (self.folder, secret):
                 os.chown(path, owner.pw_uid, owner.pw_gid)
-        self.port = _free_port()
+        self.port = free_port()
         words = [f"--pgdata={self._data}", f"--username={USER}", f"--pwfile={secret}"]
         words += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         command = self._as_its_user("initdb", *words)
@@ -143,8 +143,3 @@ class PostgreSQL:
         if os.geteuid() == 0:
             end_with_us += ["--reuid=postgres", "--regid=postgres", "--init-groups"]
         return [*end_with_us, *command]
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
