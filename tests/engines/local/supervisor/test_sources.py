@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from regatta.engines.local.supervisor import sources
+from regatta.engines.local.supervisor.sources import Echo, LauncherFiles
 from tests.engines.local.runs import Pod, eventually, python, shell
+from tests.engines.local.supervisor.test_pump import pump_into, read_back
 
 
 def test_the_launchers_files_belong_to_the_log(pod: Pod, tmp_path: Path) -> None:
@@ -82,6 +85,30 @@ def test_holes_of_terabytes_are_over_with_the_program_that_made_them(
     if number:
         assert "[1] first" in pod.texts()
         assert any(text.endswith("last") for text in pod.texts())
+
+
+def test_a_try_that_left_more_than_there_was_time_for_costs_the_next_one_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replica may start again in place, under the same supervisor."""
+    folder = tmp_path / "paddle"
+    folder.mkdir()
+    file = folder / "workerlog.1"
+    pump, segments = pump_into(tmp_path, 1 << 20)
+    files = LauncherFiles(pump, [str(folder)], Echo())
+    monkeypatch.setattr(sources, "FINISH_SECONDS", -1.0)  # over before it begins
+    files.begin()
+    file.write_text("first try\n")
+    files.finish()
+    assert read_back(tmp_path) == ["workerlog.1 was too long to be read to its end"]
+
+    files.begin()
+    with file.open("a") as launcher:
+        launcher.write("second try\n")
+    files.read()
+
+    segments.close()
+    assert read_back(tmp_path)[1:] == ["[1] first try", "[1] second try"]
 
 
 LAUNCHER = """

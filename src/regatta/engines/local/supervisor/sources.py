@@ -165,6 +165,7 @@ class LauncherFiles:
         for folder, start in self._repeated_from.items():
             self._read_unsaid(f"{folder}/workerlog.0", start)
         self._repeated_from = {}
+        self._deadline = float("inf")  # a replica may start again in place
 
     def _read_unsaid(self, path: str, start: int) -> None:
         """What the launcher would have repeated next."""
