@@ -6,9 +6,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from random import Random, SystemRandom
 
 import pytest
@@ -19,13 +18,6 @@ from tests.chaos.test_team_submits import UNANSWERED
 #: How many deletes are cut off; `REGATTA_TURNS=20` is the long version.
 KILLS = 5 * int(os.environ.get("REGATTA_TURNS") or 1)
 WAYS = ("/regatta/v1/namespaces/user-ann/jobs/{name}", "/api/v1/jobs/ann~{name}")
-
-
-@pytest.fixture
-def server(tmp_path: Path, url: str) -> Iterator[TeamProcess]:
-    server = TeamProcess(tmp_path, url)
-    yield server
-    server.kill()
 
 
 @pytest.mark.timeout(60 * KILLS)

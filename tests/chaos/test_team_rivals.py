@@ -8,8 +8,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from random import Random, SystemRandom
 from typing import Any
 
@@ -86,13 +85,6 @@ class Rival(threading.Thread):
             if answer.status != 503:
                 return answer
             time.sleep(0.05)
-
-
-@pytest.fixture
-def server(tmp_path: Path, url: str) -> Iterator[TeamProcess]:
-    server = TeamProcess(tmp_path, url)
-    yield server
-    server.kill()
 
 
 @pytest.mark.timeout(240 * TURNS)

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
@@ -119,13 +119,6 @@ def seed(record_property: Callable[[str, object], None]) -> int:
     seed = int(os.environ.get("REGATTA_SEED") or SystemRandom().randrange(2**32))
     record_property("seed of the kills of a team's server", str(seed))
     return seed
-
-
-@pytest.fixture
-def server(tmp_path: Path, url: str) -> Iterator[TeamProcess]:
-    server = TeamProcess(tmp_path, url)
-    yield server
-    server.kill()
 
 
 @pytest.mark.timeout(240 * TURNS)

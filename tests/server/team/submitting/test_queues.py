@@ -17,20 +17,11 @@ from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.team.submitting.queues import check_queues, cluster_of
 from regatta.server.team.team_settings import TeamSettings
 from tests.doors import shell_job
+from tests.openpai_configs import version_two
 from tests.server.team.serving import NO_LIMITS, a_team_server
 
 EVERY = ("default", "gpu")
-CONFIG = """
-protocolVersion: 2
-name: config
-type: job
-prerequisites: [{type: dockerimage, name: i, uri: none}]
-taskRoles:
-  t:
-    dockerImage: i
-    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}
-    commands: [echo hello]
-"""
+CONFIG = version_two("config", ["echo hello"])
 
 
 def _user(*, admin: bool = False) -> User:
@@ -118,7 +109,10 @@ def test_who_names_none_of_them_is_in_the_first_and_needs_it(job: Loaded) -> Non
 
 
 def test_a_config_is_refused_in_its_own_words() -> None:
-    asks = {name: _load(CONFIG + f"defaults: {{virtualCluster: {name}}}") for name in EVERY}
+    asks = {
+        name: _load(version_two("config", ["echo hello"], defaults={"virtualCluster": name}))
+        for name in EVERY
+    }
     with pytest.raises(OpenPaiError, match="User ann is not allowed to do operation in gpu"):
         check_queues(asks["gpu"], _user(), ["default"], EVERY, on_cluster=True)
     with pytest.raises(OpenPaiError, match="Virtual cluster gpu is not found"):

@@ -208,14 +208,14 @@ class LauncherFiles:
         """What stands there from this place on, at most so much; where that ended."""
         until = min(offset + most, sys.maxsize)
         while offset < until:
+            offset = _data_from(file, offset)
+            chunk = file.read(CHUNK)
+            if not chunk:
+                break
             if time.monotonic() > self._deadline:
                 self._pump.remark(
                     f"{os.path.basename(str(file.name))} was too long to be read to its end"
                 )
-                break
-            offset = _data_from(file, offset)
-            chunk = file.read(CHUNK)
-            if not chunk:
                 break
             self._pump.feed(source, chunk)
             offset += len(chunk)
