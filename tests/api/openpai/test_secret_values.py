@@ -54,6 +54,13 @@ def test_a_value_is_put_in_before_bash_reads_the_script() -> None:
     assert run(config) == (0, "one\ntwo and more\n", "")
 
 
+def test_a_cluster_keeps_no_last_lines_of_a_task_that_has_one() -> None:
+    with_secret = container(v2("echo <% $secrets.a %>", secrets={"a": "x"}))
+    without = container(v2("echo", secrets={"a": "x"}))
+    assert with_secret["terminationMessagePolicy"] == "File"
+    assert "terminationMessagePolicy" not in without
+
+
 SCRIPTS = {
     "its exit status": ("echo <% $secrets.a %>; exit 7", 7, "A\n"),
     "errexit": ("echo <% $secrets.a %>\nfalse\necho never", 1, "A\n"),

@@ -150,3 +150,23 @@ def test_a_preview_shows_that_it_is_there_and_not_what_it_is(
     assert environment["REGATTA_SECRET_0"] == "******"
     assert "planted" not in repr(preview)
     assert holding(home.path) == []
+
+
+@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("after", ["", "; seq 2000"], ids=["alone", "cut"])
+def test_what_is_said_of_the_end_has_none_though_the_log_has(
+    engine: Blocking, home: Home, tmp_path: Path, code: int, after: str
+) -> None:
+    repeat = "for n in $(seq 300); do printf '%s\\n' '<% $secrets.token %>'; done"
+    last = "echo 'last words: <% $secrets.token %>x'"
+    job = submit(engine, tmp_path, repeat + after, last, f"exit {code}")
+    done = wait_for(engine, "s", Phase.FAILED if code else Phase.COMPLETED)
+
+    assert PLANTED in said(engine)
+    [pod] = engine.pods("default", "s")
+    assert pod.message.endswith("***x")
+    assert len(pod.message) > 700
+    assert PLANTED[-4:] not in pod.message
+    assert PLANTED not in str(done)
+    held = {path.parent.name for path in holding(home.path)}
+    assert held == {"logs"}, job.uid

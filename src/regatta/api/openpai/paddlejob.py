@@ -98,6 +98,9 @@ def _pod(wanted: Wanted, role: WantedRole, job: str) -> dict[str, Any]:
         "env": _env(wanted, role, job),
         "resources": {"requests": _resources(role), "limits": _resources(role)},
     }
+    if role.secret_variables:
+        # Else a cluster writes the end of the log, and what it says of them, into the pod.
+        container["terminationMessagePolicy"] = "File"
     pod: dict[str, Any] = {"containers": [container]}
     if role.shm_mb is not None:
         container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]

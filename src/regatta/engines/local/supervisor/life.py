@@ -21,7 +21,7 @@ from . import jsonfile, marks, private, tree
 from .claim import AlreadyClaimed, Taken, boot_id, start_time, take_claim, take_holds
 from .groups import Group
 from .memory_kills import KILLED, MemoryKills
-from .pump import Pump, timestamp
+from .pump import LAST_WORDS, Pump, timestamp
 from .segments import Segments
 from .sources import LauncherFiles, Pipes
 from .spawn import CannotStart, spawn
@@ -58,6 +58,7 @@ class Life:
         segments = Segments(folder + "/logs", limits["segment_bytes"], limits["segments"])
         self._pump = Pump(segments)
         self._pipes = Pipes(self._pump)
+        self._masks = private.Masks([])
         anothers = spec.get("own") is not None
         self._files = LauncherFiles(self._pump, spec["tail_folders"], self._pipes.echo, anothers)
         self._kill_at: float | None = None
@@ -79,7 +80,8 @@ class Life:
         holds: list[Any] = []
         try:
             self._heed_stop()
-            private.fill(self._spec)
+            self._masks = private.Masks(private.fill(self._spec))
+            self._pump.words_kept += self._masks.longest
             holds = take_holds(self._spec["holds"])
             for process in self._spec["init"]:
                 self._prepare(process)
@@ -359,7 +361,10 @@ class Life:
     def _words(self) -> str:
         """The last whole lines of output, and what the kernel did to it."""
         words = self._pump.last_words
-        if len(words) == 4096:
+        cut = len(words) == self._pump.words_kept
+        words = self._masks.hide(words, cut)
+        if cut or len(words) > LAST_WORDS:
+            words = words[-LAST_WORDS:]
             words = words[words.find(b"\n") + 1 :] or words
         said = words.decode("utf-8", "replace").strip("\n")
         return "\n".join(filter(None, (said, self._for_memory)))

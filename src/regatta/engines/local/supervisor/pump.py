@@ -16,7 +16,7 @@ from .segments import Segments
 
 LONGEST_RECORD = 16 * 1024
 SILENCE_SECONDS = 0.2
-#: What a failure shows of the last output.
+#: What a failure shows of the last output, in bytes.
 LAST_WORDS = 4096
 
 
@@ -47,6 +47,8 @@ class Pump:
         self._last: Source | None = None
         #: Records that found no room, since the last that did.
         self._dropped = 0
+        #: What is kept of the last output: more than is shown, where some of it is to be hidden.
+        self.words_kept = LAST_WORDS
         self.last_words = b""
 
     def feed(self, source: Source, chunk: bytes) -> None:
@@ -162,7 +164,7 @@ class Pump:
         return head if tags.endswith(b":c") else head + source.label
 
     def _keep_last_words(self, text: bytes) -> None:
-        self.last_words = (self.last_words + text[-LAST_WORDS:])[-LAST_WORDS:]
+        self.last_words = (self.last_words + text[-self.words_kept :])[-self.words_kept :]
 
     def _write(self, records: bytes) -> None:
         """What follows dropped records comes with the remark on them, or is dropped too."""
