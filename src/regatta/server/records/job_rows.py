@@ -164,6 +164,16 @@ def owners_of(connection: Connection, engine: str, uids: Iterable[str]) -> dict[
     return found
 
 
+def ids_of_runs(connection: Connection, engine: str, uids: Iterable[str]) -> dict[str, str]:
+    """By the engine's uid, of those on record."""
+    asked, found = list(uids), {}
+    for start in range(0, len(asked), AT_ONCE):
+        some = jobs.c.engine_uid.in_(asked[start : start + AT_ONCE])
+        query = select(jobs.c.engine_uid, jobs.c.id).where(jobs.c.engine == engine, some)
+        found.update(dict(connection.execute(query.where(jobs.c.deleted_at.is_(None))).all()))
+    return found
+
+
 def uids_of(connection: Connection, engine: str, owners: Iterable[str]) -> list[str]:
     """The engine's, of all that these owners have there."""
     asked, found = sorted(owners), []

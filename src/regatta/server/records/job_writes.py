@@ -5,11 +5,13 @@ What becomes of the job in its engine is the recorder's to write.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import Connection, delete, exists, insert, select, update
 
 from regatta.api.errors import NoRecord
 from regatta.server.openpai_states import FINAL_STATES, State
-from regatta.server.records.job_rows import SHOWN, JobRow, with_tags
+from regatta.server.records.job_rows import AT_ONCE, SHOWN, JobRow, with_tags
 from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
 
 
@@ -53,6 +55,14 @@ def mark_delete(connection: Connection, job_id: str, now: int) -> None:
 def unmark_delete(connection: Connection, job_id: str) -> None:
     """The engine would not."""
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(delete_asked_at=None))
+
+
+def mark_deletes(connection: Connection, job_ids: Iterable[str], now: int | None) -> None:
+    """Of many; with None they are to be deleted no more."""
+    asked = list(job_ids)
+    for start in range(0, len(asked), AT_ONCE):
+        some = jobs.c.id.in_(asked[start : start + AT_ONCE])
+        connection.execute(update(jobs).where(some).values(delete_asked_at=now))
 
 
 def deletes_on_record(connection: Connection) -> list[JobRow]:

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import datetime
 
 from regatta.api.errors import JobNotFound, NoRecord, RegattaError
 from regatta.engines.base import Engine
-from regatta.server.records.job_rows import JobRow, runs_until
-from regatta.server.records.job_writes import delete_record, mark_delete, unmark_delete
+from regatta.engines.inventory import Removal, RunView
+from regatta.server.records.job_rows import JobRow, ids_of_runs, runs_until
+from regatta.server.records.job_writes import (
+    delete_record,
+    mark_delete,
+    mark_deletes,
+    unmark_delete,
+)
 from regatta.server.records.team_database import Database
 
 
@@ -22,11 +29,12 @@ class Deleting:
         self,
         database: Database,
         engine: Engine,
+        engine_name: str,
         clear: Callable[[str], Awaitable[None]],
         now: Callable[[], int],
     ) -> None:
         """`clear`: removes what was made for a run, by its id."""
-        self._database, self._engine = database, engine
+        self._database, self._engine, self._engine_name = database, engine, engine_name
         self._clear, self._now = clear, now
 
     async def delete(self, row: JobRow) -> None:
@@ -41,13 +49,48 @@ class Deleting:
             raise
         await self._forget_all(row)
 
+    async def delete_many(
+        self, namespace: str, *, live: bool, ended_before: datetime | None
+    ) -> Removal:
+        """As the engine does: some at a time. What it raises with a status of 500 and more is a
+        loose end."""
+        runs = await self._engine.history(namespace)
+        wanted = [run.uid for run in runs if _is_wanted(run, live, ended_before)]
+        ids = await self._database.read(ids_of_runs, self._engine_name, wanted)
+        await self._database.run(mark_deletes, ids.values(), self._now())
+        try:
+            removal = await self._engine.delete_many(
+                namespace, live=live, ended_before=ended_before
+            )
+            left = {run.uid for run in await self._engine.history(namespace)}
+        except RegattaError as why:
+            if why.status < 500:
+                await self._database.run(mark_deletes, ids.values(), None)
+            raise
+        left -= set(removal.ending.values())
+        await self._database.run(mark_deletes, [ids[uid] for uid in left & ids.keys()], None)
+        for uid in ids.keys() - left:
+            with suppress(NoRecord):  # somebody deleted it by its name meanwhile
+                await self.forget(ids[uid])
+        return removal
+
     async def go_on(self, row: JobRow) -> None:
         """With what was begun before. The caller has its turn."""
         with suppress(JobNotFound):
             job = await self._engine.get(row.namespace, row.engine_name)
-            if job.uid == row.engine_uid:  # else another has the name by now
+            if job.uid == row.engine_uid:
                 await self._engine.delete(row.namespace, row.engine_name)
+            elif await self._is_there(row):  # an earlier run, which goes by itself no more
+                await self._database.run(unmark_delete, row.id)
+                return
         await self._forget_all(row)
+
+    async def _is_there(self, row: JobRow) -> bool:
+        try:
+            runs = await self._engine.history(row.namespace, uid=row.engine_uid or "")
+        except JobNotFound:
+            return False
+        return bool(row.engine_uid and runs)
 
     async def forget(self, job_id: str) -> None:
         """The record of a run that the engine has deleted."""
@@ -60,3 +103,9 @@ class Deleting:
                 with suppress(NoRecord):  # its time was over just now
                     await self.forget(job_id)
         await self.forget(row.id)  # last, so that whoever deletes again finds what is left
+
+
+def _is_wanted(run: RunView, live: bool, ended_before: datetime | None) -> bool:
+    if run.ended_at is None:
+        return live
+    return ended_before is None or run.ended_at < ended_before

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from regatta.api.errors import (
 )
 from regatta.api.job import Job
 from regatta.engines.base import Accepted, Engine, Preview, Shell, Submission
+from regatta.engines.inventory import Removal
 from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import require_as_before
 from regatta.server.accounts.rate_limits import RequestLimits
@@ -67,7 +69,7 @@ class Desk:
         self._grounds, self._now = grounds, now
         self.turns = Turns()
         self.streams = OpenStreams()
-        self.deleting = Deleting(database, engine, self.clear, now)
+        self.deleting = Deleting(database, engine, engine_name, self.clear, now)
         self.loose_ends = LooseEnds(database, engine, self.turns, self.clear, self.deleting)
         self._handing_in = HandingIn(
             database, engine, engine_name, settings, grounds, self.turns, self.loose_ends, now
@@ -195,6 +197,15 @@ class Desk:
         """The same, of who has its turn."""
         try:
             await self.deleting.delete(row)
+        except BaseException:
+            self.loose_ends.left()
+            raise
+
+    async def remove_many(
+        self, namespace: str, *, live: bool, ended_before: datetime | None
+    ) -> Removal:
+        try:
+            return await self.deleting.delete_many(namespace, live=live, ended_before=ended_before)
         except BaseException:
             self.loose_ends.left()
             raise

@@ -145,14 +145,7 @@ class MemberEngine:
                 f"you may delete all jobs of your own namespace, {self.namespace}, and not of "
                 f"{namespace}; leave the namespace out"
             )
-        before = {run.uid for run in await self._engine.history(namespace)}
-        removal = await self._engine.delete_many(namespace, live=live, ended_before=ended_before)
-        left = {run.uid for run in await self._engine.history(namespace)}
-        for uid in (before - left) | set(removal.ending.values()):
-            row = await self._desk.database.read(job_by_engine_uid, uid)
-            if row is not None:
-                await self._desk.deleting.forget(row.id)
-        return removal
+        return await self._desk.remove_many(namespace, live=live, ended_before=ended_before)
 
     async def scale(self, namespace: str, name: str, role: str, replicas: int) -> Job:
         await self._require_changeable(namespace, name)
