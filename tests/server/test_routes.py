@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from regatta.api.errors import RegattaError
+from regatta.api.job import Phase
 from regatta.engines.base import LogQuery, Submission
 from regatta.engines.blocking import Blocking
 from tests.doors import Regatta, delete_everything, eventually, shell_job
@@ -83,6 +84,71 @@ def test_a_pattern_that_is_none_is_a_bad_request(client: Blocking, regatta: Rega
     with pytest.raises(RegattaError) as refused:
         next(client.logs("default", "searched", LogQuery(grep="(")))
     assert (refused.value.status, refused.value.code) == (400, "BadRequest")
+
+
+UNKNOWN = {
+    ("POST", "/jobs?dryrun=true"): "dryrun: unknown query parameter; did you mean dryRun?",
+    ("DELETE", "/namespaces/default/jobs?endedbefore=2020-01-01T00:00:00Z"): (
+        "endedbefore: unknown query parameter; did you mean endedBefore? Known here: live and ended"
+    ),
+    ("GET", "/jobs?foo=1"): "foo: unknown query parameter; Known here: namespace and finished",
+    ("GET", "/capacity?a=1&a=2"): "a: unknown query parameter",
+    ("GET", "/server?a=1"): "a: unknown query parameter; There are none here",
+    ("GET", "/namespaces/default/jobs/x/logs?tail=1&tail=2"): "tail: given 2 times; give it once",
+    ("GET", "/jobs?" + "&".join(f"a{n}=1" for n in range(500))): "the query has 500 parameters",
+    ("GET", "/events?uid=x"): "name the job with it, job=NAME",
+}
+
+
+@pytest.mark.parametrize(("method", "path"), UNKNOWN)
+def test_what_a_route_does_not_know_of_a_query_is_refused_and_nothing_done(
+    client: Blocking, regatta: Regatta, method: str, path: str
+) -> None:
+    submit(client, shell_job("stays"))
+    eventually(lambda: client.get("default", "stays").status.phase == Phase.COMPLETED, "its end")
+    body = {"text": shell_job("never")} if method == "POST" else None
+    refused = refusal(regatta, method, path, body)
+    assert (refused.status, refused.code) == (400, "BadRequest")
+    assert UNKNOWN[method, path] in str(refused)
+    assert [job.name for job in client.list()] == ["stays"]
+
+
+NO_JSON = {
+    "not UTF-8": (b'{"text": "\xff"}', "byte 10 is not UTF-8"),
+    "too deep": (b"[" * 50_000, "the body cannot be read as JSON"),
+    "a number beyond all": (
+        b'{"text": ' + b"9" * 100_000 + b"}",
+        "cannot be read as JSON: Exceeds",
+    ),
+    "a NUL": (b"\0", "at character 0, Expecting value"),
+    "cut": (b'{"text": "x"', "at character 12, Expecting"),
+    "a list": (b"[1]", "body: found a list of 1; write a map"),
+    "an unknown field": (b'{"text": "x", "nmae": "y"}', "nmae: unknown field; did you mean name?"),
+    "one of the shell": (
+        b'{"text": "x", "shell": {"pyhton": "y"}}',
+        "shell.pyhton: unknown field; did you mean python? Known here: directory, environment",
+    ),
+    "half a character": (b'{"text": "x", "name": "\\udfff"}', "name: \\udfff is half a character"),
+}
+
+
+@pytest.mark.parametrize("case", NO_JSON)
+def test_a_body_that_cannot_be_read_is_told_where_and_why(
+    client: Blocking, regatta: Regatta, case: str
+) -> None:
+    content, said = NO_JSON[case]
+    headers = {
+        "Authorization": f"Bearer {regatta.files.token()}",
+        "Content-Type": "application/json",
+    }
+    place = urlsplit(regatta.address.url).netloc
+    with closing(HTTPConnection(place, timeout=60)) as connection:
+        connection.request("POST", "/regatta/v1/jobs", content, headers)
+        answer = connection.getresponse()
+        told = json.loads(answer.read())
+    problems = [f"{one['path']}: {one['message']}" for one in told["problems"]]
+    assert (answer.status, told["code"]) == (400, "BadRequest")
+    assert said in " ".join([told["message"], *problems])
 
 
 ODD = {

@@ -17,6 +17,7 @@ from regatta.server.auth import OPEN_PATHS, Doorkeeper
 from regatta.server.body_limit import BodyLimit
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
+from regatta.server.routes.known_queries import KNOWN_QUERIES
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
 
@@ -57,9 +58,9 @@ def make_app(
         return responses.answer({"status": "ok", "version": __version__, "pid": os.getpid()})
 
     serve_engine(app, lambda _: engine)
-    app.include_router(job_routes(), prefix=API)
-    app.include_router(stream_routes(leaving), prefix=API)
-    app.include_router(server_routes(describe, leave), prefix=API)
+    routers = (job_routes(), stream_routes(leaving), server_routes(describe, leave))
+    for routes in routers:
+        app.include_router(routes, prefix=API, dependencies=KNOWN_QUERIES)
     responses.install(app)
     schemas.install(app, lambda _, path: path in OPEN_PATHS)
     app.add_middleware(BodyLimit)

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.api.job import Job, document
 from regatta.api.problems import Problem, how_many
+from regatta.server.unreadable import about_body, not_json, problems_of
 
 log = logging.getLogger(__name__)
 
@@ -80,11 +81,10 @@ def _bad_request(request: Request, error: Exception) -> Response:
     if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
         said = "the body is to be JSON; send the header `Content-Type: application/json` with it"
         return refusal(400, "BadRequest", said)
-    problems = [
-        # The first part says where the value was sent (body, query), which the message needs not.
-        Problem(".".join(map(str, found["loc"][1:] or found["loc"])), found["msg"])
-        for found in error.errors()
-    ]
+    if said_of_json := not_json(error.errors()):
+        return refusal(400, "BadRequest", said_of_json)
+    read_as = request.scope["route"].body_field
+    problems = problems_of(error.errors(), read_as and read_as.field_info.annotation)
     return refusal(400, "BadRequest", "the request could not be read", problems)
 
 
@@ -97,6 +97,8 @@ def _http_error(request: Request, error: Exception) -> Response:
         allowed = ", ".join(methods_of(request))
         message = f"{request.method} means nothing at {request.url.path}; there is {allowed}"
         return answer(Refusal("NoSuchMethod", message), 405, {"Allow": allowed})
+    if error.status_code == 400 and error.__cause__ is not None:  # what its reader raised
+        return refusal(400, "BadRequest", about_body(error.__cause__))
     code = "TooLarge" if error.status_code == 413 else "BadRequest"
     return refusal(error.status_code, code, str(error.detail))
 

@@ -41,11 +41,13 @@ class Body(BaseModel):
     @model_validator(mode="after")
     def all_of_it_is_text(self) -> Self:
         """JSON can spell half a character, which nobody could write down again."""
-        try:
-            json.dumps(self.model_dump(), ensure_ascii=False).encode()
-        except UnicodeEncodeError as odd:
-            half = odd.object[odd.start : odd.end].encode("ascii", "backslashreplace").decode()
-            raise ValueError(f"{half} is half a character; send whole ones") from None
+        for field, value in self.model_dump(by_alias=True).items():
+            try:
+                json.dumps(value, ensure_ascii=False).encode()
+            except UnicodeEncodeError as odd:
+                half = odd.object[odd.start : odd.end].encode("ascii", "backslashreplace").decode()
+                said = f"{field}: {half} is half a character; send whole ones"
+                raise ValueError(said) from None
         return self
 
 

@@ -58,6 +58,8 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
         last_event_id: AfterEvent = "",
     ) -> Response:
         """A list, or with `follow` server-sent events named `event` whose ids resume."""
+        if uid and job is None:
+            raise BadRequest("uid: is that of a run of a job; name the job with it, job=NAME")
         if last_event_id:
             after = _event_id(last_event_id)
         if not follow:

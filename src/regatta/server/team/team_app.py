@@ -25,6 +25,7 @@ from regatta.server.openpai.smaller_lists import SmallerLists
 from regatta.server.origins import Ours
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
+from regatta.server.routes.known_queries import KNOWN_QUERIES
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
 from regatta.server.team import audit_routes as audit
@@ -99,11 +100,13 @@ def make_team_app(
         return MemberEngine(team.desk, caller_of(request), note_job)
 
     serve_engine(app, engine_of)
-    app.include_router(job_routes(), prefix=API)
-    app.include_router(stream_routes(leaving), prefix=API)
-    app.include_router(server_routes(describe, leave, _admins_only), prefix=API)
-    app.include_router(own.own_routes(team, ours), prefix=API)
-    app.include_router(audit.audit_routes(team), prefix=API)
+    of_engines = (
+        job_routes(),
+        stream_routes(leaving),
+        server_routes(describe, leave, _admins_only),
+    )
+    for routes in (*of_engines, own.own_routes(team, ours), audit.audit_routes(team)):
+        app.include_router(routes, prefix=API, dependencies=KNOWN_QUERIES)
     account_routes.serve_accounts(app, team)
     job_contract.serve_jobs(app, team)
     handlers.install(app)
