@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import copy
+import difflib
+import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from regatta.api.checks.suggestions import MOST_GUESSES
 from regatta.api.errors import InvalidJob
 from regatta.api.job import document
 from regatta.api.load import Loaded, load_job, validate_document
 from regatta.api.source.limits import MAX_PROBLEMS
 from tests.api.builders import a_job, problems_of
+from tests.openpai_configs import version_two
 
 HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "two megabytes": ("a: " + "x" * 2_000_000, "the file has 2,000,003 bytes"),
@@ -69,6 +75,25 @@ def test_a_thousand_mistakes_are_cut_to_a_readable_number() -> None:
     found = problems_of(job.text())
     assert len(found) == MAX_PROBLEMS + 1
     assert found[-1].message == "and 900 more problems like these"
+
+
+@pytest.mark.parametrize("where", ["container", "spec", "config"])
+def test_what_was_meant_is_guessed_for_as_many_as_are_told(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guess takes long, and a file has room for tens of thousands."""
+    unknown = {f"xworker{number}": 1 for number in range(2_000)}
+    if where == "config":
+        value = {**yaml.safe_load(version_two("job", ["true"])), **unknown}
+    else:
+        job = a_job()
+        (job.container() if where == "container" else job.document["spec"]).update(unknown)
+        value = job.document
+    guesses: list[object] = []
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *_, **__: guesses.append(_) or [])
+    with suppress(InvalidJob):
+        load_job(json.dumps(value))
+    assert MAX_PROBLEMS <= len(guesses) <= MOST_GUESSES
 
 
 @pytest.mark.parametrize("seconds", [604801.0, 1e308, -1.0, -0.0, 30.0])

@@ -10,7 +10,7 @@ from typing import Any
 
 from regatta.api import defaults
 from regatta.api.checks import advice, rules, schema, template_rules, template_shape
-from regatta.api.checks.suggestions import shown
+from regatta.api.checks.suggestions import few_guesses, shown
 from regatta.api.errors import InvalidConfig, InvalidJob
 from regatta.api.job import Job
 from regatta.api.openpai.conversion import Converted, convert, is_openpai, renamed, secrets_of
@@ -58,6 +58,7 @@ class Loaded:
         return list(map(self.told, _with_lines(problems, self.marks)))
 
 
+@few_guesses()
 def load_job(
     text: str | bytes,
     *,
@@ -162,6 +163,7 @@ class _Config:
         )
 
 
+@few_guesses()
 def validate_document(
     document: object, *, strict: bool = False, companions: Companions = NO_COMPANIONS
 ) -> Loaded:

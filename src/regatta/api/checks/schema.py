@@ -9,6 +9,7 @@ so that the rules (`rules`) still see the rest and all problems come at once. Wh
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -266,6 +267,7 @@ def _problem(
     return Problem(path, f"found {shown(value)}; write {wanted}: {example}")
 
 
+@cache
 def _fields(model: type[Draft]) -> list[str]:
     return [str(field.alias) for field in model.model_fields.values()]
 

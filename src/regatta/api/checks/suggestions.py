@@ -4,15 +4,36 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 _LONGEST = 60
+#: More than the problems of a file that are told, of which each may look twice.
+MOST_GUESSES = 300
+_guesses_left: ContextVar[int | None] = ContextVar("guesses left", default=None)
+
+
+@contextmanager
+def few_guesses() -> Iterator[None]:
+    """A file may have tens of thousands of unknown fields, and a guess takes a while: seconds, in
+    which a server would answer nobody. Most of those are not told anyway."""
+    token = _guesses_left.set(MOST_GUESSES)
+    try:
+        yield
+    finally:
+        _guesses_left.reset(token)
 
 
 def closest(word: object, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, whatever its case, underscores or plural."""
     if not isinstance(word, str) or not word or len(word) > 200:
         return None
+    left = _guesses_left.get()
+    if left is not None:
+        if left == 0:
+            return None
+        _guesses_left.set(left - 1)
     folded: dict[str, str] = {}
     for option in known:
         folded.setdefault(_fold(option), option)

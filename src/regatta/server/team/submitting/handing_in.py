@@ -112,7 +112,7 @@ class HandingIn:
             before = await self._sent_before(submission.key)
             if before is not None and before.submitted_at < self._now() - ENGINES_REMEMBER:
                 return await self._as_recorded(submission.key)
-            loaded = await asyncio.to_thread(read_submission, submission)
+            loaded = await self._read(user, submission)
             await self._check_cluster(user, loaded)
             look(loaded)
             new = self._new(user, submission, loaded)
@@ -121,6 +121,10 @@ class HandingIn:
                     former = await self._who_makes_room(new, submission) if takes_over else None
                     await self._begin(new, former)
                 return await self._hand_over(user, new, submission, unchecked)
+
+    async def _read(self, user: User, submission: Submission) -> Loaded:
+        async with self._of_one_account.of(user.id):
+            return await asyncio.to_thread(read_submission, submission)
 
     async def _begin(self, new: NewJob, former: str | None) -> None:
         try:
@@ -198,7 +202,7 @@ class HandingIn:
         self, caller: Caller, submission: Submission, shell: Shell | None, *, stored: bool
     ) -> Preview:
         user, submission = await self._as_theirs(caller, submission, shell)
-        loaded = await asyncio.to_thread(read_submission, submission)
+        loaded = await self._read(user, submission)
         await self._check_cluster(user, loaded)
         unchecked = shell is not None and shell.no_preflight
         return await self._to_its_end(self._preview(user, submission, unchecked, stored))
