@@ -198,7 +198,9 @@ def test_who_signs_in_is_known_to_that_server_until_signing_out(
     told = json.loads(own("--server", server.url, "whoami", "-o", "json").out)
     assert (told["name"], told["admin"], told["kind"]) == ("ann", False, "sign-in")
     assert told["namespace"] == "user-ann"
-    assert "ann at" in own("whoami", REGATTA_SERVER=server.url).out
+    said = own("whoami", REGATTA_SERVER=server.url).out
+    assert "ann at" in said
+    assert "  virtual clusters: default\n" in said
     own.write(shell_job("by-command"))
     assert own("--server", server.url, "run", "job.yaml").code == 0
     token = json.loads(kept.read_text())["servers"][server.url]["token"]

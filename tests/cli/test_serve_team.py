@@ -192,6 +192,38 @@ def test_half_a_certificate_is_refused(tmp_path: Path) -> None:
     assert (code, "--tls-cert needs --tls-key" in said) == (Exit.INVALID, True), said
 
 
+WRONG_PAIRS = {
+    "swapped": (lambda cert, key: (key, cert), "--tls-cert: {1} holds no certificate"),
+    "no key": (lambda cert, _: (cert, cert), "--tls-key: {0} holds no private key"),
+    "of another": (
+        lambda cert, _: (cert, _another_key(cert.parent)),
+        "other.pem is not the key of the first certificate in {0}",
+    ),
+}
+
+
+def _another_key(folder: Path) -> Path:
+    key = folder / "other.pem"
+    subprocess.run(
+        ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)],
+        check=True,
+        capture_output=True,
+    )
+    return key
+
+
+@pytest.mark.parametrize("case", WRONG_PAIRS)
+def test_files_that_are_no_pair_are_told_apart(tmp_path: Path, case: str) -> None:
+    certificate, key = _certificate(tmp_path)
+    choose, sentence = WRONG_PAIRS[case]
+    given = map(str, choose(certificate, key))
+    pair = [word for both in zip(("--tls-cert", "--tls-key"), given, strict=True) for word in both]
+    code, said = _said(TeamProcess(tmp_path, "sqlite://"), "serve", "--team", *pair)
+    assert code == Exit.INVALID, said
+    assert sentence.format(certificate, key) in " ".join(said.split())
+    assert "--port" not in said
+
+
 def test_flags_of_teams_mean_nothing_without_one(tmp_path: Path) -> None:
     server = TeamProcess(tmp_path, "sqlite://")
     code, said = _said(server, "serve", "--database", "sqlite:///x.db")

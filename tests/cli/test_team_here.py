@@ -67,6 +67,17 @@ def test_a_second_server_is_told_how_the_first_ends(serving: TeamProcess, here: 
     assert "Ctrl-C where it runs, or `regatta server stop`, signed in as an admin" in done.err
 
 
+def test_accounts_that_are_elsewhere_are_not_said_to_be_none(
+    serving: TeamProcess, here: Regatta
+) -> None:
+    done = here("users", "list")
+    assert (done.code, done.out) == (4, "")
+    served = serving.url.removeprefix("sqlite:///")
+    assert f"the server that runs here keeps its accounts in {served}" in done.err
+    assert "no accounts" not in done.err
+    assert "--database URL" in done.err
+
+
 def test_accounts_of_another_database_than_the_servers_are_told_apart(
     serving: TeamProcess, here: Regatta
 ) -> None:

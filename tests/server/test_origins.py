@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from regatta.server.origins import Ours
+from regatta.server.origins import Ours, public_url
 
 HERE = Ours()
 NAMED = Ours(secure=True, names=frozenset({"train.example"}))
@@ -83,3 +83,22 @@ def test_which_pages_are_ours(ours: Ours, origin: str, host: str, is_ours: bool)
 )
 def test_what_is_no_host_is_not_ours(host: str) -> None:
     assert not Ours(any_address=True).host(host)
+
+
+URLS = ("https://train.example:8443", "https://Other.example/")
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("train.example:8443", "https://train.example:8443"),
+        ("train.example", "https://train.example:8443"),  # as nginx has it in $host
+        ("TRAIN.example", "https://train.example:8443"),
+        ("train.example:80", None),
+        ("other.example", "https://Other.example"),
+        ("127.0.0.1:8080", None),
+        ("", None),
+    ],
+)
+def test_by_which_of_our_addresses_one_came(host: str, url: str | None) -> None:
+    assert public_url(host, URLS) == url

@@ -182,7 +182,10 @@ def read_config() -> ConfigFile:
     try:
         content = load_config(path)
     except BadSetting as bad:
-        meanwhile = "Meanwhile `--engine local` says which engine is meant: this machine."
+        meanwhile = (
+            "Meanwhile commands with `--engine local` go to this machine; a team's server needs "
+            "the file."
+        )
         raise Stop(Exit.INVALID, str(bad).rstrip("."), meanwhile) from bad
     if problem := take_retention(path, content).problem:  # the server's, and no command fails by it
         click.echo(f"warning: {problem} A server that starts now removes nothing.", err=True)

@@ -108,7 +108,8 @@ ENDINGS = {
     "NoGroupError": Ending(Exit.CONFLICT, "`regatta groups list` lists those there are."),
     "ConflictUserError": Ending(Exit.CONFLICT),
     "NoVirtualClusterError": Ending(
-        hint="`team.virtualClusters` in the server's config.yaml says which there are."
+        hint="`regatta whoami` says which are yours; `team.virtualClusters` in the server's "
+        "config.yaml says which there are."
     ),
     "RemoveAdminError": Ending(hint="`regatta users demote NAME` comes first."),
     "ConflictGroupError": Ending(Exit.CONFLICT),

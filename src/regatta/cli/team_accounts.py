@@ -13,6 +13,7 @@ from regatta.cli.outcomes import Exit, Stop
 
 if TYPE_CHECKING:
     from regatta.cli.settings import Settings
+    from regatta.server.records.database_url import Address
     from regatta.server.records.team_database import Database
 
 _PARTS = ("sqlalchemy", "alembic", "argon2")
@@ -46,6 +47,13 @@ def team_accounts(
     if missing and not named:
         _require_here(settings, create)
     if missing and not create:
+        if other := other_database_serves(settings, address):
+            raise Stop(
+                Exit.CONFLICT,
+                f"the server that runs here keeps its accounts in {other}, and {address.path} "
+                "does not exist",
+                "Name the server's: --database URL, or REGATTA_DATABASE.",
+            )
         raise Stop(
             Exit.CONFLICT,
             f"there are no accounts yet: {address.path} does not exist",
@@ -56,7 +64,7 @@ def team_accounts(
     except RecordsAway as away:
         raise for_a_command(away) from None
     try:
-        if other := other_database_serves(settings, database):
+        if other := other_database_serves(settings, database.address):
             click.echo(
                 f"warning: the server that runs here keeps its accounts in {other}, and this is "
                 f"{database.address}; --database URL names the other",
@@ -93,7 +101,7 @@ def _elsewhere(server: str, if_here: str, why: str = "the commands of this shell
     )
 
 
-def other_database_serves(settings: Settings, database: Database) -> str:
+def other_database_serves(settings: Settings, address: Address) -> str:
     """Which one the server of this machine uses that runs now, where it is not this; else empty."""
     from regatta.api.errors import NoCluster
     from regatta.cli.team_places import team_folder
@@ -107,7 +115,7 @@ def other_database_serves(settings: Settings, database: Database) -> str:
     if not is_held(files.server_lock):
         return ""
     served = files.team_database
-    return served if served != str(database.address) else ""
+    return served if served != str(address) else ""
 
 
 def require_team_parts() -> None:

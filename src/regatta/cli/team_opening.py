@@ -23,6 +23,7 @@ from regatta.server.team.isolating.isolation_settings import SECTION, isolation_
 from regatta.server.team.isolating.last_isolation import remember, require_no_weaker
 from regatta.server.team.serve_team import Opening, serve_team
 from regatta.server.team.team_settings import TeamSettings, share_of
+from regatta.server.tls_files import require_pair
 from regatta.server.transport_rules import is_loopback, transport_of
 
 NO_PUBLIC_URL = (
@@ -54,6 +55,8 @@ def team_server(
     if public_urls:
         settings = dataclasses.replace(settings, public_urls=_urls(public_urls))
     transport = transport_of(host, tls_cert=tls_cert, tls_key=tls_key, behind_proxy=behind_proxy)
+    if transport.tls is not None:
+        require_pair(*transport.tls)
     folder = team_folder(chosen, home)
     told: list[str] = []
     if chosen.engine == KUBERNETES:

@@ -32,10 +32,12 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         )
 
 
-class Whoami(msgspec.Struct, frozen=True):
+class Whoami(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     admin: bool
     groups: tuple[str, ...]
+    #: Those that one may submit to.
+    virtual_clusters: tuple[str, ...]
     #: Of the engine: where one's jobs are.
     namespace: str
     #: Of the token that was shown.

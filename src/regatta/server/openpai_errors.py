@@ -40,10 +40,10 @@ class TooManyRequests(OpenPaiError):
 class NoVirtualCluster(OpenPaiError):
     """400 where somebody sends its name, 404 where it is asked for by name; to v1 they are one."""
 
-    def __init__(self, name: str, status: int) -> None:
-        said = f"Virtual cluster {name} is not found."
+    def __init__(self, name: str, status: int, instead: str) -> None:
+        said = f"Virtual cluster {name} is not found. {instead}".rstrip()
         super().__init__(status, "NoVirtualClusterError", said)
-        self.name = name
+        self.name, self.instead = name, instead
 
 
 def guest() -> OpenPaiError:
@@ -108,8 +108,9 @@ def group_exists(name: str) -> OpenPaiError:
     return OpenPaiError(409, "ConflictGroupError", f"Group name {name} already exists.")
 
 
-def no_virtual_cluster(name: str, status: int = 400) -> NoVirtualCluster:
-    return NoVirtualCluster(name, status)
+def no_virtual_cluster(name: str, status: int = 400, *, instead: str = "") -> NoVirtualCluster:
+    """`instead`: a sentence on what may be written."""
+    return NoVirtualCluster(name, status, instead)
 
 
 def default_cluster_stays(verb: str) -> OpenPaiError:

@@ -9,7 +9,7 @@ sent to, or one that whoever runs the server named, such as that of a proxy in f
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -51,6 +51,18 @@ class Ours:
         scheme = "https" if self.secure else "http"
         sent_to = _place(f"{scheme}://{host}") if self.host(host) else None
         return place == sent_to or place in map(_place, self.public)
+
+
+def public_url(host: str, urls: Sequence[str]) -> str | None:
+    """The one that a request was sent to, by its `Host` header: of which many a proxy hands on the
+    name alone, without the port."""
+    sent_to = [url for url in urls if _authority(url) == host.lower()]
+    named = [url for url in urls if host and _authority(url).rpartition(":")[0] == host.lower()]
+    return next((url.rstrip("/") for url in (*sent_to, *named)), None)
+
+
+def _authority(url: str) -> str:
+    return url.partition("://")[2].rstrip("/").lower()
 
 
 def is_origin(text: str) -> bool:

@@ -219,6 +219,10 @@ def test_each_limit_counts_by_itself() -> None:
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
+        ("127.0.0.1", "this machine"),
+        ("127.5.200.7", "this machine"),
+        ("::ffff:127.0.0.9", "this machine"),
+        ("::1", "this machine"),
         ("testclient", "testclient"),
     ],
 )

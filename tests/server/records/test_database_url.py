@@ -14,6 +14,8 @@ WRONG = {
     "another database": ("mysql://u:hunter2@h/d", "found a URL of 'mysql'"),
     "another driver": ("postgresql+asyncpg://u:hunter2@h/d", "'postgresql\\+asyncpg'"),
     "a port that is none": ("postgresql://u:hunter2@h:port/d", "postgresql URL cannot be read"),
+    "an @ in the password": ("postgresql://u:hunter2@x@h:1/d", "as %3A, %2F or %40"),
+    "an @ and a slash in it": ("postgresql://u:hunter2@x/y@h:1/d", "as %3A, %2F or %40"),
     "a slash in the password": ("postgresql://u:hunter2/x@h:1:2/d", "as %3A, %2F or %40"),
     "a SQLite without a file": ("sqlite://", "names no file"),
     "a SQLite in memory": ("sqlite:///:memory:", "names no file"),

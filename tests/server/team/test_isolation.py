@@ -129,6 +129,21 @@ def test_the_others_have_nothing_to_say(isolate: Callable[..., Isolation]) -> No
     assert isolate("users").remarks() == ()
 
 
+def test_a_runtime_that_does_not_work_is_told_at_the_start(
+    isolate: Callable[..., Isolation], tmp_path: Path
+) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text('#!/bin/sh\n[ -e "$0.daemon" ] || { echo no daemon >&2; exit 1; }\n')
+    docker.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    isolation = isolate("container", environment=path, runtime="docker")
+    (said,) = isolation.remarks()
+    assert "docker does not work here (no daemon)" in said
+    assert "`docker version` succeeds" in said
+    (tmp_path / "docker.daemon").touch()
+    assert isolation.remarks() == ()
+
+
 def test_an_interpreter_that_is_not_there_is_told_at_the_start(
     isolate: Callable[..., Isolation],
 ) -> None:

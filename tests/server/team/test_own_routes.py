@@ -33,7 +33,7 @@ def test_anybody_with_a_token_learns_who_one_is(shared: TeamServer) -> None:
     for kind in (Kind.SIGN_IN, Kind.APPLICATION):
         told = shared.ask("GET", WHOAMI, shared.token("wanda.b", kind)).json
         assert (told["name"], told["admin"], told["groups"]) == ("Wanda.B", False, ["default"])
-        assert told["kind"] == kind
+        assert (told["virtualClusters"], told["kind"]) == (["default"], kind)
         assert (told["expires"] is None) == (kind is Kind.APPLICATION)
         assert told["namespace"].startswith("user-wanda")
     assert shared.ask("GET", WHOAMI).code == (401, "Unauthorized")

@@ -68,7 +68,7 @@ def add(
             admin=admin,
             email=email,
         )
-        other = other_database_serves(settings, accounts)
+        other = other_database_serves(settings, accounts.address)
     role = ", as an admin" if admin else ""
     if other:  # which has been said
         print(f"{made.name} can sign in at a server that uses {accounts.address}{role}")

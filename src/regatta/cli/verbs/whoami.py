@@ -22,9 +22,10 @@ def command(settings: Settings, output: str | None) -> Exit:
         print(dump({"server": channel.url, **plain(found)}, output))
         return Exit.OK
     print(f"{found.name} at {channel.url}{', an admin' if found.admin else ''}")
-    print(f"  groups:    {', '.join(found.groups)}")
-    print(f"  namespace: {found.namespace}")
-    print(f"  token:     {found.kind}, {_until(found.expires)}")
+    print(f"  groups:           {', '.join(found.groups)}")
+    print(f"  virtual clusters: {', '.join(found.virtual_clusters) or 'none'}")
+    print(f"  namespace:        {found.namespace}")
+    print(f"  token:            {found.kind}, {_until(found.expires)}")
     return Exit.OK
 
 

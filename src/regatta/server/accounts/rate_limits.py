@@ -156,13 +156,16 @@ def _pass(limiter: Limiter, key: str, said: str) -> None:
 
 
 def address_key(address: str) -> str:
-    """Who an address stands for: whoever has one of IPv6 has the 2^64 beside it as well."""
+    """Who an address stands for: whoever has one of IPv6 has the 2^64 beside it as well, and a
+    process of this machine, such as a member's job, has all 2^24 of 127.0.0.0/8."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return address
     if isinstance(parsed, IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
+        parsed = parsed.ipv4_mapped or parsed
+    if parsed.is_loopback:
+        return "this machine"
+    if isinstance(parsed, IPv6Address):
         return str(IPv6Address(int(parsed) >> 64 << 64)) + "/64"
     return str(parsed)

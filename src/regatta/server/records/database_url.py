@@ -72,12 +72,15 @@ def read_url(said: str) -> Address:
     elif scheme not in ("sqlite", "postgresql"):
         raise BadSetting(f"the team's database: found a URL of {scheme[:40]!r}; write {RIGHT}")
     try:
-        url = make_url(said)
+        # Of two, the first would end the password, and the rest of it would be told as a host.
+        url = make_url(said) if scheme == "sqlite" or said.count("@") < 2 else None
     except (ArgumentError, ValueError):
+        url = None
+    if url is None:
         raise BadSetting(
             f"the team's database: the {scheme} URL cannot be read; write {RIGHT}, with a colon, "
             "slash or @ of a password as %3A, %2F or %40"
-        ) from None
+        )
     return _postgresql(url) if url.drivername == "postgresql" else _sqlite(url)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +14,6 @@ from sqlalchemy import Connection, Engine, text
 
 from regatta.api.errors import NewerDatabase
 from regatta.server.records.formats import STEPS
-
-# It tells of each database that it looks at, also where there is nothing to do.
-logging.getLogger("alembic").setLevel(logging.WARNING)
 
 #: Of PostgreSQL's advisory locks, the one for this; the other is in `single_server`.
 MIGRATING = 0x5265_6761_0001

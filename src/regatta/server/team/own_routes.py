@@ -18,6 +18,7 @@ from regatta.server.accounts.tokens import (
     living_token,
     revoke,
 )
+from regatta.server.accounts.user_groups import clusters_of, list_groups
 from regatta.server.accounts.users import get_user
 from regatta.server.openpai.account_bodies import Body, read_body
 from regatta.server.openpai.openpai_schemas import body_of
@@ -49,18 +50,24 @@ def own_routes(team: Team, ours: Ours) -> APIRouter:
         token = await team.database.read(living_token, caller.user_id, caller.handle, team.now())
         if token is None:  # it was revoked since it was let in
             raise invalid_token()
-        return answer(
-            Whoami(
-                caller.name,
-                caller.admin,
-                caller.groups,
-                account_namespace(caller.name),
-                caller.kind,
-                _moment(token.expires),
-            )
-        )
+        return answer(await _who(team, caller.name, caller.kind, token.expires))
 
     return routes
+
+
+async def _who(team: Team, name: str, kind: str, expires: int | None) -> Whoami:
+    user = await team.database.read(get_user, name)
+    groups = await team.database.read(list_groups)
+    clusters = clusters_of(user, groups, team.settings.virtual_clusters)
+    return Whoami(
+        user.name,
+        user.admin,
+        user.groups,
+        tuple(clusters),
+        account_namespace(user.name),
+        kind,
+        _moment(expires),
+    )
 
 
 def _session(routes: APIRouter, team: Team, ours: Ours) -> None:
@@ -80,16 +87,8 @@ def _session(routes: APIRouter, team: Team, ours: Ours) -> None:
             kind=Kind.BROWSER,
             known=known_as(request),
         )
-        user = await team.database.read(get_user, signed.name)
         cookie = session_cookie(signed.token.value, USUAL_LIFE, secure=ours.secure)
-        told = Whoami(
-            signed.name,
-            signed.admin,
-            user.groups,
-            account_namespace(signed.name),
-            Kind.BROWSER,
-            _moment(signed.token.expires),
-        )
+        told = await _who(team, signed.name, Kind.BROWSER, signed.token.expires)
         return answer(told, 201, {"Set-Cookie": cookie})
 
     @routes.delete("/session", responses=answers({200: NOTHING}))

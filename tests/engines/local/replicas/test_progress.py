@@ -113,6 +113,17 @@ def test_what_is_no_number_is_named_and_the_rest_of_the_report_counts(
     assert progress.metrics["lr"] == 0.5
 
 
+def test_what_a_program_writes_itself_moves_nobodys_cursor(tmp_path: Path) -> None:
+    metrics = {"\x1b]0;t\x07loss": 1.5, "x\nERROR": 2} | {f"m{n}": n for n in range(500)}
+    record = {"at": 1.7e9, "step": 1, "metrics": metrics, "not_numbers": {"\x1b[2J": "\x1b[1m"}}
+    (tmp_path / "progress.jsonl").write_text(json.dumps(record) + "\n")
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert list(progress.metrics)[:3] == ["\\x1b]0;t\\x07loss", "x\\nERROR", "m0"]
+    assert len(progress.metrics) == 32
+    assert progress.not_numbers == {"\\x1b[2J": "\\x1b[1m"}
+
+
 def test_a_report_that_is_held_back_leaves_what_it_named_to_the_next(tmp_path: Path) -> None:
     program = "from regatta import progress; progress(1); progress(2, a='x'); progress(3, b='y')"
     train(program, tmp_path)

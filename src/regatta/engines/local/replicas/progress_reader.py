@@ -7,17 +7,20 @@ import os
 import stat
 import sys
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
 
+from regatta.api.checks.suggestions import readable
 from regatta.api.job import Progress
 from regatta.api.source.foreign_json import UNREADABLE
 from regatta.engines.local.replicas.runspec import PROGRESS_FILE
 
 _TAIL = 16 * 1024
-
+#: What `regatta.progress` keeps to, and who writes the file himself is kept to.
+MOST_METRICS, LONGEST_NAME = 32, 64
 
 #: What is beyond these is no report but a mistake, and no program of ours could count with it.
 _Count = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
@@ -78,11 +81,18 @@ def read_progress(folder: Path) -> Progress | None:
     return Progress(
         step=reached.step,
         total=reached.total,
-        metrics=newest.metrics,
-        not_numbers=odd,
+        metrics={
+            _name(name): number for name, number in islice(newest.metrics.items(), MOST_METRICS)
+        },
+        not_numbers={_name(name): readable(value) for name, value in odd.items()},
         at=datetime.fromtimestamp(newest.at, UTC),
         eta_seconds=_time_left(steps) if steps else None,
     )
+
+
+def _name(said: str) -> str:
+    """It stands on other people's terminals: as a letter, not as what moves their cursor."""
+    return readable(said[:LONGEST_NAME])
 
 
 def _open(path: str, flags: int) -> int:

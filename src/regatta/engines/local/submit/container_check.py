@@ -63,7 +63,7 @@ def check_runtime(process: Process, advice: Advice = AT_HOME) -> list[Problem]:
                 f"{runtime} is not on the job's PATH. {advice.no_runtime}",
             )
         ]
-    why = _ask(process, _RUNTIME_SECONDS, "version")
+    why = why_no_runtime(runtime, process.env)
     if not why:
         return []
     return [
@@ -75,11 +75,17 @@ def check_runtime(process: Process, advice: Advice = AT_HOME) -> list[Problem]:
     ]
 
 
+def why_no_runtime(runtime: str, environment: Mapping[str, str]) -> str:
+    """What it says where it does not work; empty: it does."""
+    return _ask(runtime, environment, "version")
+
+
 def _check_image(
     role: str, process: Process, container: Contained, may_pull: bool, deadline: float
 ) -> tuple[list[Problem], list[Problem]]:
     runtime, image = process.argv[0], container.image
-    missing = bool(_ask(process, _RUNTIME_SECONDS, "image", "inspect", "--format", "here", image))
+    looked = ("image", "inspect", "--format", "here", image)
+    missing = bool(_ask(runtime, process.env, *looked))
     if not missing and container.pull != "always":
         return [], []
     if container.pull == "never":
@@ -97,7 +103,7 @@ def _check_image(
         when = "starts" if may_pull else "is submitted"
         return [], [Problem(role, f"{found}: {runtime} pulls it when the job {when}", "warning")]
     try:
-        why = _run(process, left, "pull", "--quiet", image)
+        why = _run(runtime, process.env, left, "pull", "--quiet", image)
     except subprocess.TimeoutExpired:
         slow = f"{found}, and pulling it takes longer than {_PULL_SECONDS:.0f} s: "
         return [], [Problem(role, f"{slow}{runtime} goes on when the job starts", "warning")]
@@ -113,21 +119,21 @@ def _check_image(
     ], []
 
 
-def _ask(process: Process, seconds: float, *words: str) -> str:
+def _ask(runtime: str, environment: Mapping[str, str], *words: str) -> str:
     """Why the runtime does not do this; empty: it does."""
     try:
-        return _run(process, seconds, *words)
+        return _run(runtime, environment, _RUNTIME_SECONDS, *words)
     except subprocess.TimeoutExpired:
-        return f"it said nothing for {seconds:.0f} s"
+        return f"it said nothing for {_RUNTIME_SECONDS:.0f} s"
 
 
-def _run(process: Process, seconds: float, *words: str) -> str:
+def _run(runtime: str, environment: Mapping[str, str], seconds: float, *words: str) -> str:
     """Raises subprocess.TimeoutExpired."""
-    program = shutil.which(process.argv[0], path=process.env.get("PATH", os.defpath))
+    program = shutil.which(runtime, path=environment.get("PATH", os.defpath))
     try:
         asked = subprocess.run(
-            [program or process.argv[0], *words],
-            env=dict(process.env),
+            [program or runtime, *words],
+            env=dict(environment),
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

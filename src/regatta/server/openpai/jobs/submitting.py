@@ -77,7 +77,8 @@ async def submit_config(
     except NameTaken as taken:
         raise OpenPaiError(409, "ConflictJobError", str(taken)) from None
     except NoVirtualCluster as none:
-        raise no_virtual_cluster(none.name, 404 if protocol == 1 else 400) from None
+        status = 404 if protocol == 1 else 400
+        raise no_virtual_cluster(none.name, status, instead=none.instead) from None
     except InvalidConfig:
         raise
     except InvalidJob as odd:

@@ -34,6 +34,7 @@ from regatta.server.openpai.jobs.telling.role_plans import RolePlan, plan_named
 from regatta.server.openpai.jobs.v2_job_routes import JOB, attempt_number
 from regatta.server.openpai.openpai_schemas import openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, invalid_parameters
+from regatta.server.origins import public_url
 from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer, answer_many
@@ -175,9 +176,6 @@ async def _has_log(team: Team, story: JobStory, replica: ReplicaRow) -> bool:
 
 
 def _our_address(team: Team, request: Request) -> str:
-    """As the asker knows us: behind a proxy, the settings say by which scheme."""
+    """As the asker knows us: behind a proxy, the settings say how."""
     host = request.headers.get("host", "")
-    for url in team.settings.public_urls:
-        if url.partition("://")[2].rstrip("/").lower() == host.lower():
-            return url.rstrip("/")
-    return f"{request.url.scheme}://{host}"
+    return public_url(host, team.settings.public_urls) or f"{request.url.scheme}://{host}"

@@ -21,6 +21,7 @@ from regatta.api.errors import BadSetting
 from regatta.engines.base import Shell
 from regatta.engines.local.replicas.containers import RUNTIMES
 from regatta.engines.local.replicas.variables import INHERITED, inherited_by_client
+from regatta.engines.local.submit.container_check import why_no_runtime
 from regatta.server.accounts.unix_accounts import ensure_unix_uid
 from regatta.server.accounts.users import User
 from regatta.server.records.team_database import Database
@@ -104,7 +105,7 @@ class Isolation:
 
     def remarks(self) -> tuple[str, ...]:
         """What whoever starts the server has to know."""
-        return (*self._about_kind(), *self._about_images())
+        return (*self._about_kind(), *self._about_runtime(), *self._about_images())
 
     def describe(self) -> str:
         """In a line, for whoever starts the server."""
@@ -113,6 +114,16 @@ class Isolation:
             return f"{self.kind}; {where}"
         outside = ", and root inside of them is root outside" if os.geteuid() == 0 else ""
         return f"container, run by {self._runtime}{outside}; {where}"
+
+    def _about_runtime(self) -> Iterator[str]:
+        if self.kind != "container":
+            return
+        client = {**inherited_by_client(os.environ), "PATH": self._given["PATH"]}
+        if why := why_no_runtime(self._runtime, client):
+            yield (
+                f"isolation is container, and {self._runtime} does not work here ({why}): no job "
+                f"can start until `{self._runtime} version` succeeds"
+            )
 
     def _about_images(self) -> Iterator[str]:
         if self.kind == "container":  # whose images bring their own

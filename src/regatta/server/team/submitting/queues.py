@@ -35,15 +35,18 @@ def check_queues(
     loaded: Loaded, user: User, granted: Collection[str], every: Sequence[str], *, on_cluster: bool
 ) -> None:
     """Raises OpenPaiError for a config, NotAllowed or InvalidJob for a PaddleJob."""
+    instead = f"write {listed(granted, 'or')}" if granted else "ask an admin for one"
     if loaded.config is not None:
         wanted = loaded.config.virtual_cluster
         if wanted not in every:
-            raise no_virtual_cluster(wanted)
+            raise no_virtual_cluster(wanted, instead=f"For its virtualCluster {instead}.")
         if wanted not in granted:
-            raise forbidden(f"User {user.name} is not allowed to do operation in {wanted}")
+            raise forbidden(
+                f"User {user.name} is not allowed to do operation in {wanted}. For its "
+                f"virtualCluster {instead}."
+            )
     if user.admin:
         return
-    instead = f"write {listed(granted, 'or')}" if granted else "ask an admin for one"
     named = list(_queues_named(loaded))
     unknown = [
         Problem(place, f"found {shown(queue)}, which is no virtual cluster here; {instead}")
