@@ -145,6 +145,8 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     tail: int | None = None
     grep: str | None = None
+    #: Whose searches are one's own, and leave room for those of others; empty: nobody's.
+    asker: str = ""
     #: Resume positions, per pod uid, as a LogBatch gave them.
     after: dict[str, str] = {}
 

@@ -10,11 +10,11 @@ import asyncio
 import builtins
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from regatta import __version__
 from regatta.api.job import Job
@@ -219,7 +219,7 @@ class LocalEngine:
     async def logs(
         self, namespace: str, name: str, query: LogQuery
     ) -> AsyncGenerator[LogUpdate, None]:
-        read = self._call if query.grep is None else search
+        read = self._reader_for(query)
         log = await read(self._jobs.open_log, namespace, name, query, follow=False)
         try:
             if log.remark is not None:
@@ -230,11 +230,14 @@ class LocalEngine:
         finally:
             log.close()
 
+    def _reader_for(self, query: LogQuery) -> Callable[..., Awaitable[Any]]:
+        return self._call if query.grep is None else partial(search, query.asker)
+
     async def follow(
         self, namespace: str, name: str, query: LogQuery, *, status: bool = True
     ) -> AsyncGenerator[JobUpdate, None]:
         feed = self._store.feed
-        read = self._call if query.grep is None else search
+        read = self._reader_for(query)
         log = await read(self._jobs.open_log, namespace, name, query, follow=True)
         try:
             if log.is_of_another:

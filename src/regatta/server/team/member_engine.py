@@ -191,11 +191,13 @@ class MemberEngine:
     # Streams
 
     def logs(self, namespace: str, name: str, query: LogQuery) -> AsyncGenerator[LogUpdate, None]:
+        query = replace(query, asker=self._caller.name)
         return self._held(self._logs(namespace, name, query))
 
     def follow(
         self, namespace: str, name: str, query: LogQuery, *, status: bool = True
     ) -> AsyncGenerator[JobUpdate, None]:
+        query = replace(query, asker=self._caller.name)
         return self._held(self._follow(namespace, name, query, status))
 
     def watch(

@@ -14,8 +14,8 @@ from regatta.engines.logs.selection import LineFilter
 
 
 class Sieve:
-    def __init__(self, lines: LineFilter) -> None:
-        self._lines = lines
+    def __init__(self, lines: LineFilter, asker: str) -> None:
+        self._lines, self._asker = lines, asker
         self._turn = asyncio.Lock()
 
     @property
@@ -34,7 +34,7 @@ class Sieve:
             return recent
         texts = [read.line.text for read in recent]
         async with self._turn:
-            found = await search(self._lines.matches, texts)
+            found = await search(self._asker, self._lines.matches, texts)
         return [read for read, matches in zip(recent, found, strict=True) if matches]
 
 
@@ -43,6 +43,6 @@ def sieve_for(query: LogQuery) -> Iterator[Sieve]:
     """Raises RegattaError for what is no regular expression."""
     lines = LineFilter(query)
     try:
-        yield Sieve(lines)
+        yield Sieve(lines, query.asker)
     finally:
         lines.close()
