@@ -102,6 +102,14 @@ def test_groups_are_made_filled_and_removed(own: Regatta) -> None:
         "members": ["ann"],
         "virtualClusters": [],
     }
+    (own.folder / "home/config.yaml").write_text("team: {virtualClusters: [default, gpu]}\n")
+    granted = own("groups", "clusters", "vision", "gpu")
+    assert (granted.code, granted.out) == (0, "vision is granted gpu\n"), granted.err
+    assert listed(own, "groups")["vision"]["virtualClusters"] == ["gpu"]
+    assert "vision       ann" in own("groups", "list").out
+    refused = own("groups", "clusters", "vision", "gold")
+    assert (refused.code, "Virtual cluster gold is not found" in refused.err) == (2, True)
+    assert own("groups", "clusters", "vision").out == "vision is granted no virtual cluster\n"
     assert own("groups", "leave", "vision", "ann").out == "ann is in default\n"
     assert own("groups", "remove", "vision").code == 0
     assert list(listed(own, "groups")) == ["admingroup", "default"]

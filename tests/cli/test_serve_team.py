@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from regatta.cli.outcomes import Exit
-from tests.chaos.team_servers import Member, TeamProcess, eventually
+from tests.chaos.team_servers import Member, TeamProcess, eventually, job_text
 from tests.doors import Regatta
 from tests.server.records.conftest import postgresql, pytest_collection_finish, url
 from tests.server.records.postgresql import PostgreSQL
@@ -314,3 +314,27 @@ def test_the_database_may_be_named_by_the_shell(tmp_path: Path) -> None:
     assert regatta(*words, REGATTA_DATABASE=named).code == 0
     assert (tmp_path / "named.db").exists()
     assert "boss" in regatta("users", "list", REGATTA_DATABASE=named).out
+
+
+def test_a_database_of_another_state_folder_is_told_at_the_start(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/team.db"
+    for place in ("own", "other"):
+        (tmp_path / place).mkdir()
+    own, other = (TeamProcess(tmp_path / place, url) for place in ("own", "other"))
+    own.start()
+    try:
+        ann = own.account("ann")
+        assert ann.submit(job_text("lives", "sleep 600"), "lives").status == 201
+        own.kill()
+        own.start()
+        assert "the engine at" not in own.log
+        own.kill()
+        other.start()
+        said = f"such as ann~lives, the engine at {other.state}"
+        eventually(lambda: said in other.log, "the warning")
+        other.kill()
+        own.start()
+        ann.ask("DELETE", "/regatta/v1/namespaces/user-ann/jobs?live=true")
+    finally:
+        other.kill()
+        own.kill()

@@ -10,7 +10,7 @@ from regatta.cli.outcomes import Exit
 from regatta.cli.settings import HELP_NAMES, AboutAccounts, Settings, pass_settings
 from regatta.cli.show.output import dump, listing, output_option
 from regatta.cli.show.table import table
-from regatta.cli.team_accounts import database_option, team_accounts
+from regatta.cli.team_accounts import database_option, require_team_parts, team_accounts
 
 
 @click.group("groups", context_settings=HELP_NAMES, invoke_without_command=True)
@@ -64,10 +64,16 @@ def list_all(settings: Settings, output: str | None, database: str | None) -> Ex
         print(dump(listing(told), output))
         return Exit.OK
     rows = [
-        (group.name, ",".join(members[group.name]) or "-", group.description or "-")
+        (
+            group.name,
+            ",".join(members[group.name]) or "-",
+            ",".join(group.granted("virtualClusters")) or "-",
+            group.description or "-",
+        )
         for group in groups
     ]
-    print(settings.page(table(("NAME", "MEMBERS", "DESCRIPTION"), rows, settings.paint)))
+    head = ("NAME", "MEMBERS", "CLUSTERS", "DESCRIPTION")
+    print(settings.page(table(head, rows, settings.paint)))
     return Exit.OK
 
 
@@ -105,7 +111,26 @@ def leave(settings: Settings, group: str, user: str, database: str | None) -> Ex
     return Exit.OK
 
 
-def _change(settings: Settings, database: str | None, what: str, *names: str, **more: Any) -> Any:
+@command.command("clusters", cls=AboutAccounts)
+@click.argument("group")
+@click.argument("clusters", nargs=-1)
+@database_option
+@pass_settings
+def clusters(
+    settings: Settings, group: str, clusters: tuple[str, ...], database: str | None
+) -> Exit:
+    """Grant all of a group virtual clusters: these and no others."""
+    require_team_parts()
+    from regatta.cli.team_places import team_settings
+
+    known = team_settings().virtual_clusters
+    found = _change(settings, database, "set_group_clusters", group, clusters, known)
+    granted = found.granted("virtualClusters")
+    print(f"{found.name} is granted {', '.join(granted) or 'no virtual cluster'}")
+    return Exit.OK
+
+
+def _change(settings: Settings, database: str | None, what: str, *names: Any, **more: Any) -> Any:
     with team_accounts(settings, database) as accounts:
         from regatta.server.accounts import administration
         from regatta.server.records.moments import now_millis

@@ -13,9 +13,13 @@ from typing import Protocol
 from sqlalchemy import Connection
 
 from regatta.server.accounts import user_groups, users
-from regatta.server.accounts.account_rules import check_password, check_user_name
+from regatta.server.accounts.account_rules import (
+    check_clusters,
+    check_password,
+    check_user_name,
+)
 from regatta.server.accounts.audit import Entry, write_audit
-from regatta.server.accounts.user_groups import Group
+from regatta.server.accounts.user_groups import Group, GroupChanges
 from regatta.server.accounts.users import NewUser, User, UserChanges
 
 #: Who the audit names: no user can be called this.
@@ -112,6 +116,19 @@ def add_group(connection: Connection, name: str, now: int, description: str = ""
 def list_groups(connection: Connection, now: int) -> list[Group]:
     user_groups.ensure_groups(connection, now)
     return user_groups.list_groups(connection)
+
+
+def set_group_clusters(
+    connection: Connection, name: str, clusters: Sequence[str], known: Collection[str], now: int
+) -> Group:
+    """Those that all of this group are granted; no others."""
+    user_groups.ensure_groups(connection, now)
+    acls = user_groups.get_group(connection, name).extension.get("acls", {})
+    granted = {**acls, "virtualClusters": check_clusters(clusters, known)}
+    changes = GroupChanges(extension={"acls": granted})
+    group = user_groups.update_group(connection, name, changes)
+    _note(connection, now, f"groups clusters {group.name} {' '.join(clusters)}".rstrip())
+    return group
 
 
 def remove_group(connection: Connection, name: str, now: int) -> Group:

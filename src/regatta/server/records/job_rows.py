@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, exists, func, select
 from sqlalchemy.sql import ColumnElement
 
 from regatta.api.errors import NoRecord
+from regatta.server.openpai_states import FINAL_STATES
 from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
 
 #: Ids in one question: databases bound what a statement may carry.
@@ -137,6 +138,19 @@ def job_at(connection: Connection, engine: str, namespace: str, name: str) -> Jo
     """The last one that the engine had in this place, by the engine's own name for it."""
     place = (jobs.c.namespace == namespace, jobs.c.engine_name == name)
     return _one(connection, jobs.c.engine == engine, *place)
+
+
+def live_rows(connection: Connection, engine: str, most: int) -> list[JobRow]:
+    """Some of those that are not over as far as is known, the last submitted first."""
+    query = select(*SHOWN).where(
+        jobs.c.engine == engine,
+        jobs.c.engine_uid.is_not(None),
+        jobs.c.state.not_in(FINAL_STATES),
+        jobs.c.gone_at.is_(None),
+        jobs.c.deleted_at.is_(None),
+    )
+    newest = query.order_by(jobs.c.submitted_at.desc()).limit(most)
+    return with_tags(connection, connection.execute(newest))
 
 
 def runs_until(connection: Connection, row: JobRow) -> list[str]:

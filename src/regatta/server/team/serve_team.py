@@ -23,6 +23,7 @@ from regatta.server.records.team_database import Database
 from regatta.server.run import Process, Served, run
 from regatta.server.team.forgetting import keep_house
 from regatta.server.team.grounds import Grounds
+from regatta.server.team.strange_records import about_strange_records
 from regatta.server.team.team import Team
 from regatta.server.team.team_app import make_team_app
 from regatta.server.team.team_settings import TeamSettings
@@ -81,6 +82,9 @@ def serve_team(
             if isinstance(why, RecordsAway):
                 raise at_a_start(why) from None
             raise
+        folder = str(opening.folder)
+        if said := await about_strange_records(database, engine, opening.engine_name, folder):
+            log.warning("%s", said)
         team = Team(database, engine, opening.engine_name, opening.settings, grounds)
         await team.desk.loose_ends.settle_all()
         await grounds.clear_previews()
