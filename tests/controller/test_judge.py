@@ -215,7 +215,12 @@ BLOCKED: dict[str, tuple[dict[str, Any], str, str, float | None]] = {
         "j-worker-1; delete or rename",
         FOREIGN_LOOK_AGAIN,
     ),
-    "no ports are free": ({"admitted": False}, "WaitingForPorts", "", None),
+    "no ports are free": (
+        {"admitted": False, "not_admitted_for": "process 7 holds 900 of them"},
+        "WaitingForPorts",
+        "process 7 holds 900 of them",
+        None,
+    ),
     "Volcano is not there": (
         {"gangs": Gangs()},
         "NoGangScheduler",

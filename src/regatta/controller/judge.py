@@ -73,7 +73,12 @@ def judge(job: Job, world: World, now: Instant) -> Verdict:
     if any(replica.name in theirs for replica in world.replicas):
         return _blocked(world)
     if not world.children.admitted and not any(r.pod for r in world.replicas):
-        return Verdict(kind=Kind.HOLD, phase=Phase.PENDING, reason="WaitingForPorts")
+        return Verdict(
+            kind=Kind.HOLD,
+            phase=Phase.PENDING,
+            reason="WaitingForPorts",
+            message=world.children.not_admitted_for,
+        )
     if missing := missing_scheduler(job, world.children):
         return _without_scheduler(missing)
     if waits_for_admission(job, world):

@@ -133,6 +133,8 @@ class Children(msgspec.Struct, frozen=True, kw_only=True):
     missing: frozenset[str] = frozenset()
     #: False while the engine cannot give the job what its pods must carry, such as ports.
     admitted: bool = True
+    #: And why, in words; empty while it has not tried.
+    not_admitted_for: str = ""
     #: None on an engine that places gangs by itself.
     gangs: Gangs | None = None
     #: Whether the engine hears replicas report progress. One that is deaf calls no job hung.

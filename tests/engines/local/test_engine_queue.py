@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import socket
 import uuid
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,9 @@ import pytest
 from regatta.api.errors import NeverFits
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking
-from regatta.engines.local.replicas.runspec import gpu_hold
+from regatta.engines.local.replicas.runspec import gpu_hold, port_hold
+from regatta.engines.local.scheduling import reservations
+from regatta.engines.local.scheduling.reservations import BLOCKS, block_is_free, port_of
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -288,6 +293,26 @@ def test_a_gpu_that_another_users_job_holds_is_waited_for(open_engine: OpenEngin
     with socket.socket(socket.AF_UNIX) as other_user:
         other_user.bind("\0" + gpu_hold(device).name)
         submit(engine, a_job("polite", "true", gpus=1))
-        assert "another program" in waiting_because(engine, "polite")
+        why = waiting_because(engine, "polite")
+        assert "another program" in why
+        assert re.search(rf"; process {os.getpid()} \(.+, uid {os.getuid()}\) holds it$", why)
     job = wait_for(engine, "polite", Phase.COMPLETED)
     assert job.status.attempt == 0
+
+
+def test_who_holds_the_ports_that_a_job_waits_for_is_told(
+    open_engine: OpenEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not all blocks are taken, which would keep every other test of this machine waiting."""
+    free = [block for block in range(BLOCKS - 1, 0, -1) if block_is_free(block)][:3]
+    engine = open_engine()
+    with ExitStack() as held, monkeypatch.context() as full:
+        full.setattr(reservations, "block_is_free", lambda block: False)
+        for block in free:
+            theirs = held.enter_context(socket.socket(socket.AF_UNIX))
+            theirs.bind("\0" + port_hold(port_of(block)).name)
+        submit(engine, a_job("polite", "true"))
+        why = waiting_because(engine, "polite")
+        assert re.search(rf"in use; process {os.getpid()} \(.+\) holds 3 of them$", why)
+        status = engine.get("default", "polite").status
+        assert (status.reason, status.message) == ("WaitingForPorts", why)

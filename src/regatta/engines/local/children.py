@@ -25,6 +25,7 @@ def children(
         ports=ports_of(reservation),
         # Pods carry their ports: none can be made before the job has them.
         admitted=reservation is not None,
+        not_admitted_for=record.waiting,
         hears_progress=True,
         progress=progress,
         heartbeat_awake=heartbeat,

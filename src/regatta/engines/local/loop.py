@@ -31,12 +31,13 @@ from regatta.engines.local.replicas.gather import build_pod_run
 from regatta.engines.local.replicas.heartbeats import Heartbeats
 from regatta.engines.local.replicas.keeper import Processes
 from regatta.engines.local.replicas.recording import record_run
-from regatta.engines.local.replicas.runspec import RunSpec, run_folder
+from regatta.engines.local.replicas.runspec import RunSpec, gpu_hold, run_folder
 from regatta.engines.local.replicas.runtime import RunState, Runtime
 from regatta.engines.local.rubbish import Rubbish
 from regatta.engines.local.scheduling.binding import Bound, bind_pods, schedule
 from regatta.engines.local.scheduling.ledger import Ledger
 from regatta.engines.local.scheduling.machine import Machine
+from regatta.engines.local.scheduling.name_holders import about_holders
 from regatta.engines.local.store.database import Store
 from regatta.engines.local.store.disk_full import says_full
 from regatta.engines.local.store.records import JobRecord, PodRecord
@@ -289,7 +290,8 @@ class Loop:
         bound = bind_pods(tx, record, pods, self.ledger, self._machine)
         if bound is Bound.LATER:
             self._timers.set_due(uid, self._clock.monotonic() + GPU_LOOK)
-            again |= tx.set_waiting(uid, WAITS_FOR_GPUS)
+            held = about_holders([gpu_hold(gpu).name for gpu in self._machine.gpus])
+            again |= tx.set_waiting(uid, f"{WAITS_FOR_GPUS}{held}")
         if bound is Bound.SOME:
             pods, again = tx.pods(uid), True
             entry = self.ledger.note(record, pods)  # the next job must see these GPUs as taken

@@ -9,17 +9,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from enum import Enum, auto
+from functools import cache
 
 from regatta.api.errors import NoPorts
 from regatta.controller.observe import ordinal_of
+from regatta.engines.local.replicas.runspec import port_hold
 from regatta.engines.local.scheduling.ledger import Ledger, need_of, places_needed
 from regatta.engines.local.scheduling.machine import Machine
+from regatta.engines.local.scheduling.name_holders import about_holders
 from regatta.engines.local.scheduling.reservations import (
     ADDRESSES,
     BLOCKS,
     extend,
     gpu_is_free,
     place,
+    port_of,
     reserve,
 )
 from regatta.engines.local.scheduling.scheduler import decide
@@ -27,7 +31,9 @@ from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.records import JobRecord, PodRecord, Reservation
 from regatta.engines.local.store.writes import Transaction
 
-NO_PORTS = "waits for free ports: every block is reserved by jobs ahead of it"
+NO_PORTS = "waits for free ports: every block is reserved by jobs ahead of it, or in use"
+#: A supervisor holds one.
+MANY_BLOCKS = 2
 WAITS_FOR_REPLACED = "waits for the job it replaces to end"
 
 
@@ -91,6 +97,7 @@ def schedule(
     written only now and then (`explain_again`), or a long queue would cost a write per job per
     event.
     """
+    about_ports = cache(_about_ports)
     changed: set[str] = set()
     queue = []
     ending = ledger.names_still_ending()
@@ -104,7 +111,7 @@ def schedule(
         if not entry.reserved:
             record = tx.job(entry.uid)
             if record is None or not reserve_places(tx, entry.uid, places_needed(record.job)):
-                if tx.set_waiting(entry.uid, NO_PORTS):
+                if tx.set_waiting(entry.uid, f"{NO_PORTS}{about_ports()}"):
                     changed.add(entry.uid)
                 continue
             changed.add(entry.uid)
@@ -134,6 +141,12 @@ def schedule(
         elif tx.set_waiting(uid, why):
             changed.add(uid)
     return changed, stale
+
+
+def _about_ports() -> str:
+    """Who has more of them than a supervisor does."""
+    blocks = range(BLOCKS)
+    return about_holders({port_hold(port_of(block)).name for block in blocks}, MANY_BLOCKS)
 
 
 def bind_pods(
