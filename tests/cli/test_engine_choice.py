@@ -46,7 +46,7 @@ REFUSED = {
     "an engine that is none": ({}, "engine: slurm\n", "Write local or kubernetes."),
     "a word that is none": ({}, "contxt: prod\n", "It may hold engine, context"),
     "no text": ({}, "context: 5\n", "Write text."),
-    "no YAML": ({}, "retention: [\n", "Meanwhile `--engine local` says which engine is meant"),
+    "no YAML": ({}, "retention: [\n", "Meanwhile commands with `--engine local` go"),
 }
 
 

@@ -68,7 +68,8 @@ def test_a_virtual_cluster_that_is_not_there_is_404_to_v1_alone(
     config = hello("astray", "true", virtualCluster="none")
     refused = shared.ask("POST", path, shared.token("ann"), text=config)
     assert refused.code == (status, "NoVirtualClusterError")
-    assert refused.json["message"] == "Virtual cluster none is not found."
+    said = "Virtual cluster none is not found. For its virtualCluster write default."
+    assert refused.json["message"] == said
 
 
 @pytest.mark.parametrize("path", ["/api/v1/user/ann/jobs/named", "/api/v2/user/ann/jobs/named2"])

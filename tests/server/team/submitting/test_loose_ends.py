@@ -52,7 +52,7 @@ def _play(database: Database, home: Home, story: Story) -> list[str]:
 
     async def main() -> None:
         engine = LocalEngine(home)
-        deleting = Deleting(database, engine, clear, now_millis)
+        deleting = Deleting(database, engine, "local", clear, now_millis)
         try:
             await story(engine, LooseEnds(database, engine, Turns(), clear, deleting))
         finally:
@@ -164,7 +164,7 @@ def test_what_is_left_while_the_database_is_away_is_finished_when_it_is_back(
 
         done = asyncio.Event()
         flaky = Flaky()
-        deleting = Deleting(database, engine, clear, now_millis)
+        deleting = Deleting(database, engine, "local", clear, now_millis)
         loose_ends = LooseEnds(flaky, engine, Turns(), clear, deleting)  # type: ignore[arg-type]
         await database.run(begin_submit, a_new_job())
         tying = asyncio.create_task(loose_ends.tie_up())
