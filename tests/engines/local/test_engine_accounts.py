@@ -218,7 +218,13 @@ def test_the_launchers_files_are_in_the_log_and_no_others(engine: Blocking, plac
     secret = place / "secret"
     secret.write_text("the server's own\n")
     secret.chmod(0o600)
+    shared = place / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)  # in which anybody may move anything
+    (shared / "result").write_text("of another account\n")
+    os.chown(shared / "result", BOB, BOB)
     script = (
+        f"mv {shared}/result $PADDLE_LOG_DIR/workerlog.5; "
         "echo from-launcher >$PADDLE_LOG_DIR/workerlog.1; "
         f"ln -s {secret} $PADDLE_LOG_DIR/workerlog.2; mkfifo $PADDLE_LOG_DIR/workerlog.3; "
         "echo two >other; ln other $PADDLE_LOG_DIR/workerlog.4"

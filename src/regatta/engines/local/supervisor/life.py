@@ -59,8 +59,8 @@ class Life:
         self._pump = Pump(segments)
         self._pipes = Pipes(self._pump)
         self._masks = private.Masks([])
-        anothers = spec.get("own") is not None
-        self._files = LauncherFiles(self._pump, spec["tail_folders"], self._pipes.echo, anothers)
+        account = (spec.get("own") or {}).get("uid")
+        self._files = LauncherFiles(self._pump, spec["tail_folders"], self._pipes.echo, account)
         self._kill_at: float | None = None
         self._stop_reason = ""
         self._played: list[dict[str, Any]] = []

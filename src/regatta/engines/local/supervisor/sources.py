@@ -14,6 +14,7 @@ from .pump import Pump, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from io import FileIO
 
 CHUNK = 64 * 1024
@@ -115,11 +116,14 @@ class LauncherFiles:
     """`workerlog.<n>` of paddle.distributed.launch. Number 0 is on its stdout already, but for
     what its trainer says after the launcher was asked to end."""
 
-    def __init__(self, pump: Pump, folders: list[str], echo: Echo, anothers: bool = False) -> None:
-        """`anothers`: programs that run with other rights than ours write there."""
+    def __init__(
+        self, pump: Pump, folders: list[str], echo: Echo, account: int | None = None
+    ) -> None:
+        """`account`: whose programs, with other rights than ours, write there; our own number
+        where they are somebody's in a container."""
         self._pump = pump
         self._folders = folders
-        self._opener = _file_of_its_own if anothers else _plain_file
+        self._opener = _plain_file if account is None else _opener_of(account)
         self._echo = echo
         #: How large each number 0 was when the launcher was started: it appends.
         self._repeated_from: dict[str, int] = {}
@@ -241,13 +245,20 @@ def _plain_file(path: str, flags: int) -> int:
     return fd
 
 
-def _file_of_its_own(path: str, flags: int) -> int:
-    """Of a program that may not read all that we may: no way from there to a file elsewhere."""
-    fd = _plain_file(path, flags | os.O_NOFOLLOW)
-    if os.fstat(fd).st_nlink != 1:
-        os.close(fd)
-        raise OSError(errno.EINVAL, "it has another name, too", path)
-    return fd
+def _opener_of(account: int) -> Callable[[str, int], int]:
+    """For files of programs that may not read all that we may: no way leads from there to another
+    file. A link is one, and where others may write also a move, which asks no owner."""
+    anybodys = account == os.getuid()
+
+    def opens(path: str, flags: int) -> int:
+        fd = _plain_file(path, flags | os.O_NOFOLLOW)
+        found = os.fstat(fd)
+        if found.st_nlink != 1 or not (anybodys or found.st_uid == account):
+            os.close(fd)
+            raise OSError(errno.EACCES, "not a file of its own", path)
+        return fd
+
+    return opens
 
 
 def _size(path: str) -> int:
