@@ -17,6 +17,7 @@ from regatta.engines.local.on_behalf.own_folders import (
     remove_pod,
 )
 from regatta.engines.local.replicas.runspec import Account, OwnFolder, run_folder
+from tests.engines.local.jobs import eventually
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_a_pod_goes_with_what_it_wrote_and_the_others_stay(tmp_path: Path, job: 
     assert Path(other.path).exists()
     assert remove_job(job) is None
     assert not job.exists()
-    assert list((tmp_path / "runs").iterdir()) == []
+    eventually(lambda: not any((tmp_path / "runs").iterdir()), "the end of what it wrote")
 
 
 def test_a_job_that_is_removed_a_little_at_a_time_leaves_nothing(tmp_path: Path, job: Path) -> None:

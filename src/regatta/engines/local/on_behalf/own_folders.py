@@ -18,6 +18,7 @@ from pathlib import Path
 
 from regatta.engines.base import RunAs
 from regatta.engines.local.replicas.removing import remove_tree
+from regatta.engines.local.replicas.removing_later import remove_later
 from regatta.engines.local.replicas.runspec import (
     PADDLE_LOGS_FOLDER,
     PROGRESS_FILE,
@@ -114,7 +115,7 @@ def remove_job(folder: Path) -> OSError | None:
     """A job's folder, after what lies outside of it. What keeps it from being removed; None: it is
     gone."""
     outside = outside_of(folder)
-    if outside is not None and (failure := remove_tree(outside)) is not None:
+    if outside is not None and (failure := remove_later(outside)) is not None:
         return failure
     return remove_tree(folder)
 
@@ -122,6 +123,6 @@ def remove_job(folder: Path) -> OSError | None:
 def remove_pod(folder: Path) -> OSError | None:
     """The same of one pod's folder."""
     outside = outside_of(folder.parents[1])
-    if outside is not None and (failure := remove_tree(outside / folder.name)) is not None:
+    if outside is not None and (failure := remove_later(outside / folder.name)) is not None:
         return failure
     return remove_tree(folder)

@@ -7,7 +7,10 @@ the folder it is in.
 
 from __future__ import annotations
 
+import errno
+import math
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,9 +22,10 @@ _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW
 _OWNERS = 0o700
 
 
-def remove_tree(folder: Path) -> OSError | None:
-    """What keeps it from being removed, by its full path; None: it is gone."""
-    removal = _Removal()
+def remove_tree(folder: Path, seconds: float = math.inf) -> OSError | None:
+    """What keeps it from being removed, by its full path; None: it is gone. It is ETIMEDOUT where
+    there was more than can be removed in that time."""
+    removal = _Removal(time.monotonic() + seconds)
     with removal.noting(str(folder.parent)):
         parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -32,7 +36,8 @@ def remove_tree(folder: Path) -> OSError | None:
 
 
 class _Removal:
-    def __init__(self) -> None:
+    def __init__(self, until: float) -> None:
+        self._until = until
         #: The first: what follows from it says less.
         self.failure: OSError | None = None
         self._moved_up = False
@@ -63,6 +68,10 @@ class _Removal:
         with os.scandir(folder) as listed:
             entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed]
         for name, is_folder in entries:
+            if time.monotonic() > self._until:
+                with self.noting(path):
+                    raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+                return
             with self.noting(f"{path}/{name}"):
                 if not is_folder:
                     os.unlink(name, dir_fd=folder)

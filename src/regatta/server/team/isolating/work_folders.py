@@ -22,7 +22,7 @@ from pathlib import Path
 
 import regatta._inject
 from regatta.api.errors import BadSetting, NotPossible
-from regatta.engines.local.replicas.removing import remove_tree
+from regatta.engines.local.replicas.removing_later import go_on_removing, remove_later
 
 JOBS, RUNS, HOME, LIBRARY = "jobs", "runs", "home", "library"
 #: Whose an account's part is, and which server's all of it.
@@ -69,6 +69,9 @@ class WorkFolders:
                 f"work: {path} is in {above}, which other accounts may not pass; name a folder "
                 "that they can reach, as /var/lib/regatta/work"
             )
+        for name in (JOBS, RUNS):
+            for part in path.glob(f"*/{name}"):
+                go_on_removing(part)
 
     @property
     def library(self) -> Path:
@@ -123,9 +126,9 @@ class WorkFolders:
         return job
 
     def forget(self, job_id: str) -> OSError | None:
-        """What keeps a job's folder from being removed; None: it is gone."""
+        """What keeps a job's folder where it is; None: it is gone from there."""
         for job in self.path.glob(f"*/{JOBS}/{_checked(job_id)}"):
-            if (failure := remove_tree(job)) is not None:
+            if (failure := remove_later(job)) is not None:
                 return failure
         return None
 
