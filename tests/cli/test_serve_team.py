@@ -338,3 +338,33 @@ def test_a_database_of_another_state_folder_is_told_at_the_start(tmp_path: Path)
     finally:
         other.kill()
         own.kill()
+
+
+def test_a_database_that_was_moved_away_is_not_begun_anew(tmp_path: Path) -> None:
+    """As a service would, that is started again whenever it leaves."""
+    url, moved = f"sqlite:///{tmp_path}/team.db", tmp_path / "moved"
+    server = TeamProcess(tmp_path, url).start()
+    ann = server.account("ann")
+    server.kill()
+    (tmp_path / "team.db").rename(moved)
+    for words in ((*OPENLY, "--database", url), ("users", "list", "--database", url)):
+        code, said = _said(server, *words)
+        assert code == Exit.INVALID, said
+        assert f"the team's database {tmp_path}/team.db" in said
+        assert not (tmp_path / "team.db").exists()
+    moved.rename(tmp_path / "team.db")
+    server.start()
+    try:
+        assert ann.ask("GET", "/regatta/v1/whoami").status == 200
+    finally:
+        server.kill()
+
+
+def test_another_database_than_before_is_told_at_the_start(tmp_path: Path) -> None:
+    server = TeamProcess(tmp_path, f"sqlite:///{tmp_path}/team.db").start()
+    server.kill()
+    assert "until now" not in server.log
+    server.url = f"sqlite:///{tmp_path}/other.db"
+    server.start()
+    server.kill()
+    assert f"kept in {tmp_path}/other.db from now on, and were in {tmp_path}/team.db" in server.log

@@ -13,6 +13,7 @@ from regatta.cli.outcomes import Exit, Stop
 
 if TYPE_CHECKING:
     from regatta.cli.settings import Settings
+    from regatta.daemon.server_files import ServerFiles
     from regatta.server.records.database_url import Address
     from regatta.server.records.team_database import Database
 
@@ -38,12 +39,14 @@ def team_accounts(
     from regatta.api.errors import RecordsAway
     from regatta.server.records.away import for_a_command
     from regatta.server.records.database_url import read_url
-    from regatta.server.records.team_database import Database
+    from regatta.server.records.team_database import Database, refuse_to_begin_anew
 
     named = url is not None
     url = _url(url, settings)
     address = read_url(url)
     missing = address.is_sqlite and not address.path.exists()
+    if missing:
+        refuse_to_begin_anew(address, noted_database(settings))
     if missing and not named:
         _require_here(settings, create)
     if missing and not create:
@@ -103,19 +106,32 @@ def _elsewhere(server: str, if_here: str, why: str = "the commands of this shell
 
 def other_database_serves(settings: Settings, address: Address) -> str:
     """Which one the server of this machine uses that runs now, where it is not this; else empty."""
-    from regatta.api.errors import NoCluster
-    from regatta.cli.team_places import team_folder
-    from regatta.daemon.find import local_home
-    from regatta.daemon.server_files import ServerFiles, is_held
+    from regatta.daemon.server_files import is_held
 
-    try:
-        files = ServerFiles(team_folder(settings.chosen, local_home()))
-    except NoCluster:  # the database was named, and nothing else of the server is known
-        return ""
-    if not is_held(files.server_lock):
+    files = _server_files(settings)
+    if files is None or not is_held(files.server_lock):
         return ""
     served = files.team_database
     return served if served != str(address) else ""
+
+
+def noted_database(settings: Settings) -> str:
+    """Which one a server here used last; empty: none did."""
+    files = _server_files(settings)
+    return "" if files is None else files.team_database
+
+
+def _server_files(settings: Settings) -> ServerFiles | None:
+    """None: the database was named, and nothing else of the server is known."""
+    from regatta.api.errors import NoCluster
+    from regatta.cli.team_places import team_folder
+    from regatta.daemon.find import local_home
+    from regatta.daemon.server_files import ServerFiles
+
+    try:
+        return ServerFiles(team_folder(settings.chosen, local_home()))
+    except NoCluster:
+        return None
 
 
 def require_team_parts() -> None:

@@ -59,7 +59,7 @@ def test_every_field_has_its_place() -> None:
                     "ports": {"rpc": 2, "web": 1},
                 },
                 "extraContainerOptions": {"shmMB": 64},
-                "commands": ["echo 1"],
+                "commands": ["set +euo pipefail", "echo 1"],
             }
         },
         "deployments": [
@@ -115,3 +115,9 @@ def test_variables_are_exported_before_the_command() -> None:
     built = words(as_v2(v1('echo "$a|$b"', jobEnvs={"a": "it's $5", "b": True})))
     done = subprocess.run(built, capture_output=True, text=True)
     assert done.stdout == "it's $5|true\n"
+
+
+def test_a_command_that_goes_on_after_a_failure_still_does() -> None:
+    built = words(as_v2(v1("false | true; false; echo still here $NOT_SET")))
+    done = subprocess.run(built, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "still here\n")

@@ -127,8 +127,7 @@ def test_a_server_leaves_whose_file_was_moved_away(tmp_path: Path) -> None:
     server = SingleServer(database.address)
     server.take()
     try:
-        server.look()
-        path.rename(tmp_path / "elsewhere.db")
+        path.rename(tmp_path / "elsewhere.db")  # before its first look
         asyncio.run(server.keep(told.append, every=0.01))
         path.touch()  # another one, in its place
         with pytest.raises(BrokenDatabase):

@@ -178,6 +178,32 @@ def test_a_file_that_is_no_database_is_told_and_left_alone(path: Path) -> None:
     assert path.read_text().startswith("these are my notes")
 
 
+def test_a_file_that_is_gone_is_not_begun_anew_where_something_of_it_is_left(path: Path) -> None:
+    """SQLite itself would throw away what was written last, though it is all there."""
+    url, moved = f"sqlite:///{path}", path.with_name("moved")
+    database = Database(url)
+    database.run_here(_add, 7)
+    path.rename(moved)
+    database.close()  # which cannot write it into a file that is elsewhere
+    with pytest.raises(BrokenDatabase, match=r"is still in .*-wal\. Put the file back beside that"):
+        Database(url)
+    assert not path.exists()
+    moved.rename(path)
+    again = Database(url)
+    assert again.read_here(_numbers) == [7]
+    again.close()
+
+
+def test_a_file_that_is_gone_is_not_begun_anew_where_all_records_were_in_it(path: Path) -> None:
+    url = f"sqlite:///{path}"
+    Database(url, kept_in="/somewhere/else.db").close()
+    path.unlink()
+    with pytest.raises(BrokenDatabase, match=r"To begin without, make an empty file there"):
+        Database(url, kept_in=str(path))
+    path.touch(mode=0o600)
+    Database(url, kept_in=str(path)).close()
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "team").write_text("a file")
     with pytest.raises(BadSetting, match=r"cannot be made \(.*\); name a file"):

@@ -12,6 +12,8 @@ from regatta.api.openpai.version_two_advice import V1_FOLDERS
 from regatta.api.secrets import MASK
 
 _NAME = "default"
+#: v2's scripts end at the first command that fails, and v1's go on.
+_GO_ON = "set +euo pipefail"
 
 
 def as_v2(config: dict[str, Any]) -> dict[str, Any]:
@@ -82,5 +84,5 @@ def _role(role: dict[str, Any], folders: list[str]) -> dict[str, Any]:
         **dict.fromkeys(folders, _NAME),
         "extraContainerOptions": {"shmMB": role.get("shmMB") or DEFAULT_SHM_MB},
         "resourcePerInstance": resources,
-        "commands": [role["command"]],
+        "commands": [_GO_ON, role["command"]],
     }

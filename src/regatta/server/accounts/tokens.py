@@ -75,10 +75,8 @@ def lifetime(expiration: int | str | None) -> int:
     """Seconds, of what a client sent: a form has text."""
     if expiration is None or expiration == "":
         return USUAL_LIFE
-    try:
-        seconds = int(str(expiration)[:20])
-    except ValueError:
-        seconds = 0
+    digits = str(expiration)[:20]
+    seconds = int(digits) if digits.isascii() and digits.isdigit() else 0
     if not SHORTEST_LIFE <= seconds <= LONGEST_LIFE:
         raise invalid_parameters(
             f"expiration is {str(expiration)[:40]!r}; it must be a number of seconds from "

@@ -99,6 +99,8 @@ class _FileLock:
                 f"another server keeps its records in {self._path.with_suffix('')}; stop that one, "
                 "or name another database"
             )
+        if self._file is None:
+            self._file = self._stat()
 
     @property
     def held(self) -> bool:
@@ -108,19 +110,22 @@ class _FileLock:
         """SQLite goes on writing to a file that was moved away, and what it takes there nobody
         will find."""
         try:
-            file = self._database.stat()
-        except FileNotFoundError:
-            file = None
+            file = self._stat()
         except OSError:
             return  # that it cannot be looked at now says nothing of the file
-        if self._file is None:
-            self._file = file
-        elif file is None or not os.path.samestat(self._file, file):
+        if self._file is None or file is None or not os.path.samestat(self._file, file):
             raise BrokenDatabase(
                 f"{self._database} is not the file that this server opened: it was moved, removed "
                 "or replaced. Put the right one there, with its -wal and -shm, and start the "
                 "server again"
             )
+
+    def _stat(self) -> os.stat_result | None:
+        """None: it is not there."""
+        try:
+            return self._database.stat()
+        except FileNotFoundError:
+            return None
 
     def release(self) -> None:
         self._lock.release()

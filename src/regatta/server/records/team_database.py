@@ -44,9 +44,13 @@ POOL_SECONDS = 7.0
 class Database:
     """Open until `close`. Raises BadSetting, NewerDatabase, BrokenDatabase or RecordsAway."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, kept_in: str = "") -> None:
+        """`kept_in`: where the records of this place were until now, as far as is known: where that
+        is this file, none is made in its stead."""
         self.address = read_url(url)
         if self.address.is_sqlite:
+            if not self.address.path.exists():
+                refuse_to_begin_anew(self.address, kept_in)
             _make_file(self.address)
         self._engine = _open(self.address)
         writers = 1 if self.address.is_sqlite else READERS
@@ -143,6 +147,24 @@ def _open(address: Address) -> Engine:
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def refuse_to_begin_anew(address: Address, kept_in: str) -> None:
+    """Where it is not there, and was: raises BrokenDatabase. SQLite would empty the file of what was written last, which lies beside the one that is gone;
+    and accounts made meanwhile would be gone when that is put back."""
+    path = address.path
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise BrokenDatabase(
+            f"the team's database {path} is gone, and what was written into it last is still in "
+            f"{wal}. Put the file back beside that. To begin without, move that away, too."
+        )
+    if kept_in == str(address):
+        raise BrokenDatabase(
+            f"the team's database {path}, with all accounts and records, is gone. Put it back, or "
+            "restore it from a backup. To begin without, make an empty file there: "
+            f"(umask 077; touch {path})"
+        )
 
 
 def _make_file(address: Address) -> None:

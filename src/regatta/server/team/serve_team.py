@@ -33,6 +33,11 @@ log = logging.getLogger(__name__)
 
 #: The database is another server's now.
 LOST_DATABASE = 74
+ANOTHER_DATABASE = (
+    "accounts and records are kept in %s from now on, and were in %s until now: whoever had an "
+    "account there has none here unless it was copied, and the jobs of before are not on record. "
+    "To go on with that one, stop this server and name it with --database"
+)
 #: Seconds before what broke in the background is begun again.
 AGAIN_SECONDS = 5.0
 #: That submits which are underway have when the server leaves.
@@ -65,13 +70,16 @@ def serve_team(
     async def open_served(process: Process) -> Served:
         nonlocal has_accounts
         process.files.become_team()
+        kept_in = process.files.team_database
         try:
-            database = await asyncio.to_thread(Database, opening.database_url)
+            database = await asyncio.to_thread(Database, opening.database_url, kept_in)
         except RecordsAway as away:
             raise at_a_start(away) from None
         held = SingleServer(database.address)
         try:
             await asyncio.to_thread(held.take)
+            if kept_in not in ("", str(database.address)):
+                log.warning(ANOTHER_DATABASE, database.address, kept_in)
             process.files.note_team_database(str(database.address))
             await database.run(ensure_groups, 0)
             has_accounts = bool(await database.read(list_users))

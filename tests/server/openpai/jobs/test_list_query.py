@@ -71,3 +71,7 @@ def test_a_state_that_there_is_none_of_is_refused_with_those_there_are() -> None
     known = "state is 'BOGUS'; write one of WAITING, RUNNING, STOPPING"
     with refused(400, "InvalidParametersError", known):
         read_list_query({"state": "RUNNING,BOGUS"})
+
+
+def test_what_is_no_space_is_a_word() -> None:
+    assert read_list_query({"username": "\x1f, ,"}).wanted.usernames == ("\x1f",)

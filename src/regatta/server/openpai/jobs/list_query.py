@@ -48,7 +48,7 @@ def read_list_query(said: Mapping[str, str]) -> ListQuery:
 
 def _words(said: Mapping[str, str], name: str) -> tuple[str, ...] | None:
     """Several are separated by commas; an empty one is as none."""
-    words = tuple(word.strip() for word in said.get(name, "").split(",") if word.strip())
+    words = tuple(filter(None, (word.strip(" ") for word in said.get(name, "").split(","))))
     return words or None
 
 
