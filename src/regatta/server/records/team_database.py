@@ -150,8 +150,9 @@ def _open(address: Address) -> Engine:
 
 
 def refuse_to_begin_anew(address: Address, kept_in: str) -> None:
-    """Where it is not there, and was: raises BrokenDatabase. SQLite would empty the file of what was written last, which lies beside the one that is gone;
-    and accounts made meanwhile would be gone when that is put back."""
+    """Of a file that is not there, and was: raises BrokenDatabase. SQLite would throw away what was
+    written last, which lies beside it; and accounts that are made meanwhile would be gone when it
+    is put back."""
     path = address.path
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
