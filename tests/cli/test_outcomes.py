@@ -13,6 +13,7 @@ from regatta.api.errors import (
     NoPorts,
     NotPossible,
     RegattaError,
+    ServerBusy,
     ServerUnreachable,
     error_of,
 )
@@ -25,6 +26,7 @@ CODES: dict[type[RegattaError], Exit] = {
     NoPorts: Exit.FAILED,
     JobNotFound: Exit.CONFLICT,
     NotPossible: Exit.CONFLICT,
+    ServerBusy: Exit.UNREACHABLE,
     ServerUnreachable: Exit.UNREACHABLE,
     ClusterUnreachable: Exit.UNREACHABLE,
 }

@@ -26,6 +26,7 @@ from tests.doors import Regatta, eventually, shell_job
 
 HALF = b"GET /regatta/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "
 EMPTY = [(b"content-length", b"0")]
+HALF_A_BODY = b"POST /known HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"
 KNOWN = b"GET /known HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -176,7 +177,8 @@ SLOW = {
     "silence": b"",
     "half a request": HALF,
     "half of the next request": KNOWN + HALF,
-    "half of a body": b"POST /known HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+    "half of a body": HALF_A_BODY,
+    "half of the next request's body": KNOWN + HALF_A_BODY,
 }
 
 
@@ -190,8 +192,40 @@ def test_who_says_no_more_is_turned_out(case: str, monkeypatch: pytest.MonkeyPat
         end.sendall(SLOW[case])
         answer = until_hung_up(end)
 
-    assert answer.startswith(b"HTTP/1.1 200") == (case == "half of the next request")
+    assert answer.startswith(b"HTTP/1.1 200") == case.startswith("half of the next")
     assert len(strangers) == 0
+
+
+def test_a_body_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "BODY_SECONDS", 600.0)
+    monkeypatch.setattr(connections, "WHOLE_BODY_SECONDS", 0.2)
+    drip = b"POST /known HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n"
+
+    with a_small_server(Strangers(1024)) as port, dialled(port) as end:
+        end.sendall(drip)
+
+        def hung_up() -> bool:
+            try:
+                end.sendall(b"x")
+            except OSError:
+                return True
+            return is_answered(end) and until_hung_up(end) == b""
+
+        eventually(hung_up, "the server to hang up")
+
+
+def test_a_slow_line_gets_its_body_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "WHOLE_BODY_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "SLOWEST_RATE", 1024)
+    head = b"POST /known HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n\r\n"
+
+    with a_small_server(Strangers(1024)) as port, dialled(port) as end:
+        end.sendall(head + b"x" * 100_000)
+        with dialled(port) as dripping:  # until whose end it has waited, too
+            dripping.sendall(head)
+            assert until_hung_up(dripping) == b""
+        end.sendall(b"x")
+        assert end.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 def test_who_waits_for_us_is_answered_and_then_turned_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,9 @@ class RegattaError(Exception):
     #: What it is in HTTP.
     status: int = 400
 
+    #: Whole seconds after which to ask again, where that is known.
+    retry_after: int | None = None
+
     _by_code: ClassVar[dict[str, type[RegattaError]]] = {}
 
     def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
@@ -245,6 +248,12 @@ class NotRegatta(RegattaError):
 
 class InternalError(RegattaError):
     code, status = "InternalError", 500
+
+
+class ServerBusy(RegattaError):
+    """The server has no room for it just now; nothing was done."""
+
+    code, status, retry_after = "ServerBusy", 503, 5
 
 
 class ServerUnreachable(RegattaError):

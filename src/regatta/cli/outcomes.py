@@ -29,6 +29,7 @@ from regatta.api.errors import (
     RecordsAway,
     RecordsInUse,
     RegattaError,
+    ServerBusy,
     ServerHangs,
     ServerStopped,
     ServerUnreachable,
@@ -86,6 +87,7 @@ ENDINGS = {
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."
     ),
+    ServerBusy.code: Ending(Exit.UNREACHABLE),
     Unauthorized.code: Ending(Exit.UNREACHABLE),
     NotRegatta.code: Ending(Exit.UNREACHABLE),
     ForeignHost.code: Ending(Exit.UNREACHABLE),

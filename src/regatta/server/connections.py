@@ -24,6 +24,9 @@ from uvicorn.server import ServerState
 REQUEST_SECONDS = 10.0
 #: Without a byte of a body that was announced.
 BODY_SECONDS = 30.0
+#: For all of a body: so long, and what has come of it at the slowest rate that is waited for, in
+#: bytes per second. A byte now and then would hold the others for ever.
+WHOLE_BODY_SECONDS, SLOWEST_RATE = 30.0, 64 * 1024
 #: However many files may be open; and the part of those that strangers may have.
 MOST_STRANGERS, STRANGERS_PART = 1024, 0.25
 #: Of half requests, all together.
@@ -109,6 +112,38 @@ class Deadline:
             self._timer = None
 
 
+class Pace:
+    """Of a body: whoever sends more of it has more time. The clock looks, so that what arrives is
+    only counted."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, missed: Callable[[], None]) -> None:
+        self._loop, self._missed = loop, missed
+        self._timer: asyncio.TimerHandle | None = None
+        self._began, self._came = 0.0, 0
+
+    def came(self, size: int) -> None:
+        """The first of it begins the time."""
+        if self._timer is None:
+            self._began, self._came = self._loop.time(), 0
+            self._timer = self._loop.call_at(self._until(), self._look)
+        self._came += size
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _until(self) -> float:
+        return self._began + WHOLE_BODY_SECONDS + self._came / SLOWEST_RATE
+
+    def _look(self) -> None:
+        if self._until() > self._loop.time():
+            self._timer = self._loop.call_at(self._until(), self._look)
+        else:
+            self._timer = None
+            self._missed()
+
+
 class BoundedConnection(H11Protocol):
     def __init__(
         self,
@@ -122,6 +157,7 @@ class BoundedConnection(H11Protocol):
         self._strangers = strangers
         self._request = Deadline(self.loop, REQUEST_SECONDS, self.turn_out)
         self._body = Deadline(self.loop, BODY_SECONDS, self.turn_out)
+        self._pace = Pace(self.loop, self.turn_out)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -132,6 +168,7 @@ class BoundedConnection(H11Protocol):
         self._strangers.left(self)
         self._request.cancel()
         self._body.cancel()
+        self._pace.end()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -140,20 +177,29 @@ class BoundedConnection(H11Protocol):
             return
         super().data_received(data)
         self._body.cancel()
+        self._wait_for_body(len(data))
+
+    def _wait_for_body(self, came: int) -> None:
         if self.cycle is None or self.cycle.response_complete:
             return
         if self.cycle.more_body:
             self._body.begin()
+            self._pace.came(came)
         else:
+            self._pace.end()
             self._request.pause()
 
     def on_response_complete(self) -> None:
+        self._body.cancel()
+        self._pace.end()
         if not self.transport.is_closing():
             if self in self._strangers:
                 self._request.resume()
             else:
                 self._request.begin()
         super().on_response_complete()
+        # Of the next request some may be here already, and nothing more may ever come.
+        self._wait_for_body(0)
 
     def turn_out(self) -> None:
         self.transport.abort()

@@ -57,6 +57,10 @@ def refusal(status: int, code: str, message: str, problems: Sequence[Problem] = 
     return answer(Refusal(code, message, tuple(problems)), status)
 
 
+def retry_header(error: RegattaError) -> dict[str, str]:
+    return {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+
+
 def install(app: FastAPI) -> None:
     """Every way a request can fail becomes one shape."""
     app.add_exception_handler(RegattaError, _engine_error)
@@ -68,7 +72,9 @@ def install(app: FastAPI) -> None:
 
 def _engine_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RegattaError)
-    return refusal(error.status, error.code, str(error), error.problems)
+    response = refusal(error.status, error.code, str(error), error.problems)
+    response.headers.update(retry_header(error))
+    return response
 
 
 def _invalid_job(_: Request, error: Exception) -> Response:
@@ -90,6 +96,8 @@ def _bad_request(request: Request, error: Exception) -> Response:
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, RegattaError):  # so FastAPI tells what a body's reader raised
+        return _engine_error(request, error.__cause__)
     if error.status_code == 404:
         message = f"there is no {request.url.path} here; the API is under /regatta/v1"
         return refusal(404, "NoSuchPath", message)

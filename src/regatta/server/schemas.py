@@ -34,9 +34,9 @@ _REFUSALS = {
     409: "The job is in no state for that.",
     413: "The body is too large.",
     422: "The job, or what is asked of it, is not possible.",
-    429: "Too often, on a team's server; `Retry-After` says when again.",
+    429: "Too often, or too much at once; `Retry-After` says when again.",
     500: "A mistake of the server's own.",
-    503: "Not now: no ports are free, or the cluster is away.",
+    503: "Not now: no ports are free, the server is too busy, or the cluster is away.",
     507: "The disk is full.",
 }
 

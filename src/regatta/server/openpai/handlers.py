@@ -29,6 +29,9 @@ def install(app: FastAPI) -> None:
         ours = plain[kind]
 
         async def handle(request: Request, error: Exception) -> Response:
+            why = error.__cause__
+            if isinstance(error, HTTPException) and isinstance(why, RegattaError):
+                return _refused(request, why)  # FastAPI was reading a body
             said = ours(request, error)
             response: Response = await said if hasattr(said, "__await__") else said
             if is_openpai_path(request.url.path):

@@ -34,9 +34,8 @@ from regatta.server.openpai_errors import (
     INVALID_TOKEN,
     NO_APPLICATIONS,
     OpenPaiError,
-    TooManyRequests,
 )
-from regatta.server.responses import UNEXPECTED, answer, refusal
+from regatta.server.responses import UNEXPECTED, answer, refusal, retry_header
 
 #: What OpenPAI's routes are under, once the gate has removed `/rest-server`.
 PREFIX = "/api"
@@ -110,8 +109,7 @@ def refused(path: str, error: RegattaError) -> Response:
     else:
         code, status = in_openpai_words(error)
         response = openpai_refusal(status, code, whole_message(error))
-    if isinstance(error, TooManyRequests):
-        response.headers["Retry-After"] = str(error.retry_after)
+    response.headers.update(retry_header(error))
     return response
 
 

@@ -16,10 +16,10 @@ _REFUSALS = {
     409: "There is one of that name already, or it is in no state for that.",
     413: "The body is too large.",
     422: "What runs the jobs refuses it.",
-    429: "Too often; `Retry-After` says when again.",
+    429: "Too often, or too much at once; `Retry-After` says when again.",
     500: "A mistake of the server's own.",
     501: "OpenPAI has it, and it means nothing here.",
-    503: "Not now: the team's database, or what runs the jobs, is away.",
+    503: "Not now: the server is too busy, or the team's database, or what runs the jobs, is away.",
     507: "The disk is full.",
 }
 _FORM = "application/x-www-form-urlencoded"

@@ -16,7 +16,7 @@ from starlette.types import Scope
 from regatta import __version__
 from regatta.engines.base import Engine
 from regatta.server import responses, schemas
-from regatta.server.accounts.caller import require_admin
+from regatta.server.accounts.caller import Caller, require_admin
 from regatta.server.app import API
 from regatta.server.body_limit import CODE, BodyLimit
 from regatta.server.openpai import account_routes, handlers, job_contract
@@ -45,8 +45,6 @@ LARGEST_ELSE = 128 * 1024
 
 
 def _most_of(scope: Scope) -> int:
-    if scope["type"] != "http":
-        return LARGEST_JOB
     if needs_nobody(scope["method"], scope["path"]):
         return LARGEST_FROM_NOBODY
     return LARGEST_JOB if "/jobs" in scope["path"] else LARGEST_ELSE
@@ -57,6 +55,11 @@ def _too_large(scope: Scope, said: str) -> Response:
     code = "InvalidParametersError" if theirs else CODE
     scope["state"]["refused"] = code
     return openpai_refusal(413, code, said) if theirs else responses.refusal(413, code, said)
+
+
+def _account_of(scope: Scope) -> int | None:
+    caller: Caller | None = scope["state"].get("caller")
+    return caller.user_id if caller else None
 
 
 def _admins_only(request: Request) -> None:
@@ -116,7 +119,7 @@ def make_team_app(
     )
     schemas.install(app, needs_nobody, described)
     app.add_middleware(SmallerLists)
-    app.add_middleware(BodyLimit, most_of=_most_of, refused=_too_large)
+    app.add_middleware(BodyLimit, most_of=_most_of, refused=_too_large, caller_of=_account_of)
     app.add_middleware(Gate, team=team, ours=ours, behind_proxy=behind_proxy)
     app.add_middleware(Leaving)
     return app
