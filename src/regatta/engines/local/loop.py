@@ -218,6 +218,7 @@ class Loop:
             return
         if (not makes_room and self.notices.disk_has_room()) or self._removed:
             self._store.keep_room()
+        self._processes.heard(uid for uid, _ in news)
         self._processes.forget(ended)
         self._rubbish.remove_scratch(self._ended_runs)
         self._rubbish.add(self._emptied)

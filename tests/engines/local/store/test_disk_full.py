@@ -10,12 +10,12 @@ import pytest
 from regatta.api.errors import DiskFull
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking, in_loop_thread
-from regatta.engines.local import deleting, rubbish
+from regatta.engines.local import deleting, loop, rubbish
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
 from regatta.engines.local.replicas.removing import remove_tree
 from regatta.engines.local.store import disk_full
-from regatta.engines.local.store.disk_full import RESERVE_BYTES, Reserve, has_room
+from regatta.engines.local.store.disk_full import RESERVE_BYTES, Reserve, RoomAhead, has_room
 from tests.engines.local.jobs import a_job, eventually, submit, wait_for, wait_until_quiet
 from tests.engines.local.runs import CAN_MOUNT
 from tests.full_disks import SmallDisk, a_small_disk
@@ -215,3 +215,44 @@ def test_nothing_that_would_start_replicas_is_accepted_and_what_runs_goes_on(
     wait_for(engine, "sleeps", Phase.COMPLETED)
     engine.delete("default", "runs")
     wait_until_gone(engine, "runs")
+
+
+def a_job_in_its_init_container(engine: Blocking, go: Path, script: str) -> None:
+    """`go`, on another disk, made: then the script is played."""
+    job = a_job("late", script)
+    until = {"name": "fetch", "command": ["sh", "-c", f"until [ -e {go} ]; do sleep 0.02; done"]}
+    job["spec"]["worker"]["template"]["spec"]["initContainers"] = [until]
+    submit(engine, job)
+    eventually(lambda: [p for p in engine.pods("default", "late") if p.started_at], "its start")
+
+
+def is_on_record_as_running(engine: Blocking) -> None:
+    wait_for(engine, "late", Phase.RUNNING)
+    engine.delete("default", "late")
+    eventually(lambda: not engine.list(None), "an empty list")
+
+
+def test_a_replica_that_started_on_a_full_disk_is_on_record_once_there_is_room(
+    engine: Blocking, disk: SmallDisk, tmp_path: Path
+) -> None:
+    go, up = tmp_path / "go", tmp_path / "up"
+    a_job_in_its_init_container(engine, go, f"touch {up}; exec sleep 600")
+    disk.fill()
+    go.touch()
+    eventually(up.exists, "its program")
+    disk.make_room()
+    is_on_record_as_running(engine)
+
+
+def test_a_start_that_could_not_be_recorded_is_recorded_once_there_is_room(
+    engine: Blocking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The supervisor found room for its word of it, and the records did not."""
+    go = tmp_path / "go"
+    a_job_in_its_init_container(engine, go, "exec sleep 600")
+    monkeypatch.setattr(loop, "RETRY", 0.1)
+    monkeypatch.setattr(RoomAhead, "is_left", lambda _: False)
+    go.touch()
+    eventually(lambda: engine.traits().notices, "a word about the full disk")
+    monkeypatch.undo()
+    is_on_record_as_running(engine)

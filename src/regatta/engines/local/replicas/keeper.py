@@ -48,6 +48,8 @@ class Watched(msgspec.Struct):
     pidfd: int | None = None
     #: The last state that was told.
     told: RunState | None = None
+    #: It is not on record: a full disk, perhaps.
+    unheard: bool = False
     #: Its supervisor has ended (or cannot be watched by a descriptor): look at it.
     look: bool = True
     signalled: bool = False
@@ -138,13 +140,14 @@ class Processes:
                 os.write(self._wake_write, b"x")
 
     def look(self, everybody: bool) -> list[tuple[str, RunState]]:
-        """Runs whose state is news, by pod uid. Ends are told until they are `forgotten`."""
+        """Runs whose state is news, by pod uid. It is told until it is `heard`, and an end until
+        it is forgotten."""
         news = []
         for watched in list(self._watched.values()):
             if watched.told is not None and watched.told.phase is RunPhase.EXITED:
                 news.append((watched.pod, watched.told))
                 continue
-            if not (watched.look or watched.starting or everybody):
+            if not (watched.look or watched.starting or watched.unheard or everybody):
                 continue
             self._force_if_late(watched)
             if watched.runs_without_folder:
@@ -182,8 +185,8 @@ class Processes:
             elif watched.look:
                 # It lives on: another supervisor had the claim. Watch that one.
                 self._watch(watched)
-            if state != watched.told:
-                watched.told = state
+            if watched.unheard or state != watched.told:
+                watched.told, watched.unheard = state, True
                 news.append((watched.pod, state))
         self._runtime.reap()
         return news
@@ -195,6 +198,12 @@ class Processes:
             log.exception("cannot end what is left of %s", watched.folder)
             return False
         return True
+
+    def heard(self, pod_uids: Iterable[str]) -> None:
+        """What was told of them last is safe in the store."""
+        for uid in pod_uids:
+            if uid in self._watched:
+                self._watched[uid].unheard = False
 
     def forget(self, pod_uids: Iterable[str]) -> None:
         """Their end is safe in the store."""

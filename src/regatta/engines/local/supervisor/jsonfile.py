@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import _json
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+#: How often a file that found no room is tried again.
+AGAIN_SECONDS = 1.0
 
 
 class _Dialect:
@@ -61,6 +65,36 @@ def write(path: str, value: dict[str, Any]) -> None:
     with open(temporary, "wb") as file:
         file.write(dumps(value).encode("utf-8", "replace"))
     os.rename(temporary, path)
+
+
+class Telling:
+    """Writes files of a folder for which nothing waits. Where one finds no room the newest of it is
+    owed, and tried again now and then: nobody else would ever write it."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        #: By the file's name.
+        self._owed: dict[str, dict[str, Any]] = {}
+        self._next_try = 0.0
+
+    def tell(self, name: str, value: dict[str, Any]) -> None:
+        self._owed[name] = value
+        self._write(time.monotonic())
+
+    def look(self, now: float) -> float | None:
+        """Try what is owed, if it is time to; seconds until the next try. None: nothing is owed."""
+        if self._owed and now >= self._next_try:
+            self._write(now)
+        return self._next_try - now if self._owed else None
+
+    def _write(self, now: float) -> None:
+        self._next_try = now + AGAIN_SECONDS
+        for name, value in list(self._owed.items()):
+            try:
+                write(f"{self._folder}/{name}", value)
+            except OSError:
+                continue  # a full disk, say
+            del self._owed[name]
 
 
 class Reserve:

@@ -54,6 +54,7 @@ class Life:
         self._group = Group.of(spec.get("group"))
         self._subreaper = subreaper
         self._reserve = jsonfile.Reserve(folder + "/exit.json")
+        self._telling = jsonfile.Telling(folder)
         limits = spec["log_limits"]
         segments = Segments(folder + "/logs", limits["segment_bytes"], limits["segments"])
         self._pump = Pump(segments)
@@ -185,7 +186,8 @@ class Life:
             self._write_state(in_init=bool(init), waiting=f"Init:{why}" if init else why)
         deadline = time.monotonic() + pause
         while (left := deadline - time.monotonic()) > 0:
-            self._pipes.wait(left)
+            owed = self._telling.look(time.monotonic())
+            self._pipes.wait(left if owed is None else min(left, owed))
             self._woken()
             self._heed_stop(code=code)
         self._pump.begin_restart(self._restarts)
@@ -220,7 +222,7 @@ class Life:
     def _turn(self) -> None:
         """Wait for output, an end, a stop or a deadline, and deal with it."""
         now = time.monotonic()
-        due = [self._files.look(now), self._memory.look(now)]
+        due = [self._files.look(now), self._memory.look(now), self._telling.look(now)]
         if self._kill_at is not None:
             due.append(self._kill_at - now)
         timeout = min((left for left in due if left is not None), default=None)
@@ -251,7 +253,8 @@ class Life:
         statuses, left = tree.end_children(self._marks, self._group, self._subreaper)
         self._statuses.update(statuses)
         if left:
-            self._write_left(left)
+            # The engine tells of them, and tries again when they are to be gone.
+            self._telling.tell("left.json", {str(pid): start_time(pid) for pid in left})
         self._pipes.drain()
         self._files.finish()
         for process in self._played:
@@ -313,6 +316,7 @@ class Life:
     # -- telling ---------------------------------------------------------------------------------
 
     def _write_state(self, child: int = 0, in_init: bool = False, waiting: str = "") -> None:
+        """Until it is written, the lock alone says that we live."""
         state = {
             "pid": os.getpid(),
             "start_time": start_time("self"),
@@ -324,10 +328,7 @@ class Life:
             "waiting": waiting,
             "only_counted": ", ".join(self._group.only_counted),
         }
-        try:  # noqa: SIM105 - contextlib is not worth its import here
-            jsonfile.write(self._folder + "/state.json", state)
-        except OSError:
-            pass  # a full disk: the lock still says that we live
+        self._telling.tell("state.json", state)
 
     def _write_exit(self, ended: Ended) -> None:
         """Where the disk was full from the beginning, once there is room; nobody asks for the end
@@ -349,14 +350,6 @@ class Life:
                 if not full or self._stopping or self._terminated:
                     raise
             time.sleep(ROOM_LOOK)
-
-    def _write_left(self, pids: set[int]) -> None:
-        """For the engine, which tells of them and tries again when they are to be gone."""
-        try:
-            left = {str(pid): start_time(pid) for pid in pids}
-            jsonfile.write(self._folder + "/left.json", left)
-        except OSError:
-            pass
 
     def _words(self) -> str:
         """The last whole lines of output, and what the kernel did to it."""
