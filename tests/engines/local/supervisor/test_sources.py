@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from regatta.engines.local.supervisor import sources
-from regatta.engines.local.supervisor.sources import Echo, LauncherFiles
+from regatta.engines.local.supervisor.sources import MOST_ENTRIES, MOST_FILES, Echo, LauncherFiles
 from tests.engines.local.runs import Pod, eventually, python, shell
 from tests.engines.local.supervisor.test_pump import pump_into, read_back
 
@@ -109,6 +113,135 @@ def test_a_try_that_left_more_than_there_was_time_for_costs_the_next_one_nothing
 
     segments.close()
     assert read_back(tmp_path)[1:] == ["[1] first try", "[1] second try"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "paddle"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path, folder: Path) -> Iterator[LauncherFiles]:
+    """Of a pump whose lines `read_back` gives."""
+    pump, segments = pump_into(tmp_path, 1 << 20)
+    yield LauncherFiles(pump, [str(folder)], Echo())
+    segments.close()
+
+
+def workers_say(folder: Path, what: str, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        with (folder / f"workerlog.{number}").open("a") as file:
+            file.write(f"{what}\n")
+
+
+def ranks_in(texts: list[str], what: str) -> set[int]:
+    return {int(text[1:].partition("]")[0]) for text in texts if text.endswith(f"] {what}")}
+
+
+TOO_MANY = (
+    f"there are more than {MOST_FILES} of the launcher's files (workerlog.N): "
+    f"{MOST_FILES} are read, the lowest numbers first, and the others are not"
+)
+TOO_FULL = (
+    f"the folder of the launcher's files has more than {MOST_ENTRIES} entries: "
+    f"of workerlog.N only numbers up to {MOST_FILES} are looked for from here on"
+)
+
+
+def test_so_many_files_as_a_launcher_makes_are_read(
+    files: LauncherFiles, folder: Path, tmp_path: Path
+) -> None:
+    workers_say(folder, "up", range(MOST_FILES + 1))  # number 0 is on its stdout
+    files.read()
+    texts = read_back(tmp_path)
+    assert ranks_in(texts, "up") == set(range(1, MOST_FILES + 1))
+    assert len(texts) == MOST_FILES
+
+
+def test_of_more_files_the_lowest_numbers_are_read_and_that_is_said_once(
+    files: LauncherFiles, folder: Path, tmp_path: Path
+) -> None:
+    workers_say(folder, "up", range(3 * MOST_FILES))
+    files.read()
+    workers_say(folder, "step", range(3 * MOST_FILES))
+    files.finish()
+    texts = read_back(tmp_path)
+    for said in ("up", "step"):
+        assert ranks_in(texts, said) == set(range(1, MOST_FILES + 1))
+    assert texts.count(TOO_MANY) == 1
+
+
+def test_a_file_that_was_read_is_read_on_and_others_do_not_take_its_place(
+    files: LauncherFiles, folder: Path, tmp_path: Path
+) -> None:
+    first = range(MOST_FILES, 2 * MOST_FILES)
+    workers_say(folder, "up", first)
+    files.read()
+    workers_say(folder, "instead", range(1, MOST_FILES))
+    files.read()
+    workers_say(folder, "again", first)
+    files.read()
+    texts = read_back(tmp_path)
+    assert ranks_in(texts, "up") == ranks_in(texts, "again") == set(first)
+    assert ranks_in(texts, "instead") == set()
+
+
+def test_in_a_folder_of_too_many_entries_the_lowest_numbers_are_found(
+    files: LauncherFiles, folder: Path, tmp_path: Path
+) -> None:
+    for number in range(2 * MOST_ENTRIES):
+        (folder / f"workerlog.{MOST_FILES + number}").touch()
+    workers_say(folder, "up", (1, 2, MOST_FILES, MOST_FILES + 1))
+    files.read()
+    files.read()
+    texts = read_back(tmp_path)
+    assert ranks_in(texts, "up") == {1, 2, MOST_FILES}
+    assert texts.count(TOO_FULL) == 1
+    assert TOO_MANY not in texts
+
+
+class Listed:
+    """How often a folder was listed, and how many of its entries were asked for."""
+
+    def __init__(self) -> None:
+        self.times = self.entries = 0
+
+    def scandir(self, path: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        self.times += 1
+        return contextmanager(self._count)(path)
+
+    def _count(self, path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with SCANDIR(path) as entries:
+            yield map(self._one, entries)
+
+    def _one(self, entry: os.DirEntry[str]) -> os.DirEntry[str]:
+        self.entries += 1
+        return entry
+
+
+SCANDIR = os.scandir
+
+
+def test_a_folder_is_listed_the_more_seldom_the_fuller_it_is_and_never_to_its_end(
+    files: LauncherFiles, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, now = Listed(), time.monotonic()
+    monkeypatch.setattr(sources.os, "scandir", listed.scandir)
+    workers_say(folder, "up", range(4))
+    files.look(now)
+    files.look(now + 0.5)
+    assert listed.times == 2
+    for number in range(2 * MOST_ENTRIES):
+        (folder / f"other.{number}").touch()
+    files.look(now + 1.0)
+    assert listed.times == 3
+    listed.entries = 0
+    for seconds in range(1, 41):
+        files.look(now + 1.0 + seconds / 2)
+    assert 0 < listed.times - 3 <= 5
+    assert listed.entries <= (listed.times - 3) * (MOST_ENTRIES + 1)
 
 
 LAUNCHER = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
 import select
 import stat
@@ -14,13 +15,20 @@ from .pump import Pump, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
     from io import FileIO
 
 CHUNK = 64 * 1024
 #: After the last process is dead its pipes end at once; this bounds the case in which they do not.
 DRAIN_SECONDS = 5.0
 LOOK_AT_FILES_SECONDS = 0.5
+#: One a process of the launcher: more than a machine has trainers. We are outside the limits of the
+#: program that lays them there.
+MOST_FILES = 256
+#: Nobody lists more of a folder.
+MOST_ENTRIES = 4096
+#: One with so many is listed again a second later, one with twice as many after two.
+ENTRIES_A_SECOND = 1024
 #: Of one file; a program can make one that takes hours to read, and must end when it is told to.
 MOST_A_LOOK = 16 * 1024 * 1024
 #: For all that is unread of them when the programs have ended: nobody bounds us any more.
@@ -122,7 +130,9 @@ class LauncherFiles:
         """`account`: whose programs, with other rights than ours, write there; our own number
         where they are somebody's in a container."""
         self._pump = pump
-        self._folders = folders
+        #: By path.
+        self._folders = {path: _LauncherFolder(path) for path in folders}
+        self._remarked: set[str] = set()
         self._opener = _plain_file if account is None else _opener_of(account)
         self._echo = echo
         #: How large each number 0 was when the launcher was started: it appends.
@@ -142,24 +152,28 @@ class LauncherFiles:
         if not self._folders:
             return None
         if now >= self._next_look:
-            self.read(MOST_A_LOOK)
+            for folder in self._folders.values():
+                folder.look(now, self._seen)
+            self._read_listed(MOST_A_LOOK)
             self._next_look = now + LOOK_AT_FILES_SECONDS
         for source, _ in self._seen.values():
             self._pump.flush_silent(source, now)
         return self._next_look - now
 
-    def read(self, most: int = sys.maxsize) -> None:
+    def read(self) -> None:
+        """All that is there."""
+        for folder in self._folders.values():
+            folder.list(time.monotonic(), self._seen)
+        self._read_listed(sys.maxsize)
+
+    def _read_listed(self, most: int) -> None:
         """`most`: so many bytes of a file; the rest is for later."""
-        for folder in self._folders:
-            try:
-                names = sorted(os.listdir(folder))
-            except OSError:
-                continue  # the replica uses no launcher
-            for name in names:
-                kind, _, number = name.partition(".")
-                is_number = number.isascii() and number.isdigit()
-                if kind == "workerlog" and is_number and int(number) > 0:
-                    self._read_file(f"{folder}/{name}", number, most)
+        for path, folder in self._folders.items():
+            for name, number in folder.files:
+                self._read_file(f"{path}/{name}", number, most)
+            if folder.remark and path not in self._remarked:
+                self._remarked.add(path)
+                self._pump.remark(folder.remark)
 
     def finish(self) -> None:
         self._deadline = time.monotonic() + FINISH_SECONDS
@@ -224,6 +238,57 @@ class LauncherFiles:
             self._pump.feed(source, chunk)
             offset += len(chunk)
         return offset
+
+
+class _LauncherFolder:
+    """Which of its files are read."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        #: Name and number of each.
+        self.files: list[tuple[str, str]] = []
+        self._next_listing = 0.0
+        #: Why there may be some that are not read.
+        self.remark = ""
+
+    def look(self, now: float, followed: Container[str]) -> None:
+        """List it, if it is time to."""
+        if now >= self._next_listing:
+            self.list(now, followed)
+
+    def list(self, now: float, followed: Container[str]) -> None:
+        """`followed`: the paths of those that were read before. They stay: we would have to
+        remember ever more if others could take their place."""
+        try:
+            with os.scandir(self._path) as entries:
+                names = [entry.name for entry in itertools.islice(entries, MOST_ENTRIES + 1)]
+        except OSError:
+            return  # the replica uses no launcher
+        self._next_listing = now + len(names) / ENTRIES_A_SECOND
+        if len(names) > MOST_ENTRIES:
+            # The lowest numbers may be among those that were not listed.
+            names = [f"workerlog.{number}" for number in range(1, MOST_FILES + 1)]
+            self.remark = (
+                f"the folder of the launcher's files has more than {MOST_ENTRIES} entries: "
+                f"of workerlog.N only numbers up to {MOST_FILES} are looked for from here on"
+            )
+        kept = [file for file in self.files if f"{self._path}/{file[0]}" in followed]
+        found = set(filter(None, map(_numbered, names)))
+        fresh = sorted(found.difference((int(number), name) for name, number in kept))
+        room = MOST_FILES - len(kept)
+        self.files = kept + [(name, name.partition(".")[2]) for _, name in fresh[:room]]
+        if len(fresh) > room and not self.remark:
+            self.remark = (
+                f"there are more than {MOST_FILES} of the launcher's files (workerlog.N): "
+                f"{MOST_FILES} are read, the lowest numbers first, and the others are not"
+            )
+
+
+def _numbered(name: str) -> tuple[int, str] | None:
+    """Number 0 is read elsewhere."""
+    kind, _, number = name.partition(".")
+    is_number = kind == "workerlog" and number.isascii() and number.isdigit()
+    return (int(number), name) if is_number and int(number) > 0 else None
 
 
 def _data_from(file: FileIO, offset: int) -> int:
