@@ -65,7 +65,7 @@ def test_what_a_driver_said_loses_the_password_in_every_form(url: str) -> None:
 
 def test_what_a_url_says_of_patience_wins_over_ours() -> None:
     assert read_url("postgresql://h/d?connect_timeout=60").url.query["connect_timeout"] == "60"
-    assert read_url("postgresql://h/d").url.query["connect_timeout"] == "5"
+    assert read_url("postgresql://h/d").url.query["connect_timeout"] == "3"
 
 
 def test_a_password_that_is_part_of_words_is_masked_only_where_passwords_stand() -> None:

@@ -16,6 +16,8 @@ from regatta.server import connections
 from regatta.server.accounts.rate_limits import Rate
 from regatta.server.accounts.users import disable_user
 from regatta.server.records import team_database
+from regatta.server.records.database_url import read_url
+from regatta.server.records.waiting import patience
 from regatta.server.streams import open_streams
 from regatta.server.streams.open_streams import OpenStreams
 from regatta.server.team.team_settings import TeamSettings
@@ -150,3 +152,7 @@ def test_who_only_reads_is_answered_while_nothing_can_be_written(
 def test_a_database_that_is_held_is_told_before_a_stranger_is_cut_off() -> None:
     assert team_database.BUSY_MILLIS / 1000 < connections.REQUEST_SECONDS
     assert team_database.POOL_SECONDS < connections.REQUEST_SECONDS
+    assert patience.SILENT_SECONDS < connections.REQUEST_SECONDS
+    connecting = float(str(read_url("postgresql://localhost/d").url.query["connect_timeout"]))
+    # On a connection that rested, and then on a new one to each of two addresses.
+    assert patience.SILENT_AFTER_REST + 2 * connecting < connections.REQUEST_SECONDS

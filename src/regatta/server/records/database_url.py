@@ -94,10 +94,11 @@ def _sqlite(url: URL) -> Address:
 
 
 def _postgresql(url: URL) -> Address:
-    # A host that swallows packets must not hold everybody up for minutes.
+    # A host that swallows packets must not hold everybody up for minutes; a name may stand for two
+    # addresses, each of which is tried.
     patience = {
         "application_name": "regatta",
-        "connect_timeout": "5",
+        "connect_timeout": "3",
         "keepalives_idle": "15",
         "keepalives_interval": "5",
         "keepalives_count": "3",

@@ -21,11 +21,33 @@ MIGRATING = 0x5265_6761_0001
 
 def bring_up_to_date(engine: Engine) -> None:
     """All missing steps in one transaction, or none. Raises NewerDatabase."""
-    with engine.connect() as connection, _rows_left_alone(connection), connection.begin():
+    with (
+        engine.connect() as connection,
+        _patience(connection),
+        _rows_left_alone(connection),
+        connection.begin(),
+    ):
         if engine.dialect.name == "postgresql":  # on SQLite beginning takes the lock
             lock = text("SELECT pg_advisory_xact_lock(:number)")
             connection.execute(lock, {"number": MIGRATING})
         _migrate(connection)
+
+
+@contextmanager
+def _patience(connection: Connection) -> Iterator[None]:
+    """A step may take its time, and so may another server that does the same."""
+    if connection.dialect.name != "postgresql":
+        yield
+        return
+    from regatta.server.records.waiting.patience import SILENT_MIGRATING, PatientConnection
+
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, PatientConnection)
+    driver.patience = SILENT_MIGRATING
+    try:
+        yield
+    finally:
+        driver.patience = None
 
 
 @contextmanager

@@ -141,6 +141,10 @@ class _AdvisoryLock:
         self._engine = create_engine(
             url, poolclass=NullPool, isolation_level="AUTOCOMMIT", hide_parameters=True
         )
+        # Here, because it loads the driver, which SQLite does without.
+        from regatta.server.records.waiting.patience import connect_patiently
+
+        connect_patiently(self._engine)
         self._connection: Connection | None = None
 
     def take(self) -> None:

@@ -8,13 +8,11 @@ that somebody else was faster. Statements are SQLAlchemy Core, the same for both
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sqlite3
 import stat
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +25,7 @@ from regatta.api.errors import BadSetting, BrokenDatabase
 from regatta.server.records.away import telling_who_is_away
 from regatta.server.records.database_url import Address, read_url
 from regatta.server.records.formats import NEWEST, format_of
+from regatta.server.records.waiting.turn_threads import TurnThreads
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +53,8 @@ class Database:
             _make_file(self.address)
         self._engine = _open(self.address)
         writers = 1 if self.address.is_sqlite else READERS
-        self._writers = ThreadPoolExecutor(writers, thread_name_prefix="records-write")
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="records-read")
+        self._writers = TurnThreads(writers, "records-write")
+        self._readers = TurnThreads(READERS, "records-read")
         try:
             self._refuse_what_is_none()
             self._bring_up_to_date()
@@ -69,15 +68,13 @@ class Database:
         """One transaction: all of it is kept, or, where `work` raises, nothing. Raises RecordsAway.
 
         Whoever is cancelled while it runs does not stop it: it may have been written."""
-        call = partial(self.run_here, work, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._writers, call)
+        return await self._writers.call(partial(self.run_here, work, *args, **kwargs))
 
     async def read(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """One view of what is written. Raises RecordsAway."""
-        call = partial(self.read_here, work, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
+        return await self._readers.call(partial(self.read_here, work, *args, **kwargs))
 
     def run_here(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -95,8 +92,8 @@ class Database:
 
     def close(self) -> None:
         """What has begun is finished first."""
-        self._writers.shutdown()
-        self._readers.shutdown()
+        self._writers.close()
+        self._readers.close()
         self._engine.dispose()
 
     def _bring_up_to_date(self) -> None:
@@ -128,7 +125,10 @@ READING = {"postgresql_readonly": True, "regatta_reading": True}
 
 def _open(address: Address) -> Engine:
     if not address.is_sqlite:
-        return create_engine(
+        # Here, because it loads the driver, which SQLite does without.
+        from regatta.server.records.waiting.patience import connect_patiently
+
+        engine = create_engine(
             address.url,
             hide_parameters=True,  # they hold what people wrote
             pool_pre_ping=True,
@@ -136,6 +136,8 @@ def _open(address: Address) -> Engine:
             max_overflow=2,
             pool_timeout=POOL_SECONDS,
         )
+        connect_patiently(engine)
+        return engine
     engine = create_engine(
         address.url,
         hide_parameters=True,

@@ -1,0 +1,1 @@
+"""Waiting for a team's database: for how long, and with whom."""
