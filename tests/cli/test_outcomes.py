@@ -7,6 +7,7 @@ import pytest
 from regatta.api.errors import (
     BadRequest,
     ClusterUnreachable,
+    DatabaseLocked,
     DiskFull,
     InternalError,
     JobNotFound,
@@ -23,6 +24,7 @@ CODES: dict[type[RegattaError], Exit] = {
     BadRequest: Exit.INVALID,
     InternalError: Exit.FAILED,
     DiskFull: Exit.FAILED,
+    DatabaseLocked: Exit.FAILED,
     NoPorts: Exit.FAILED,
     JobNotFound: Exit.CONFLICT,
     NotPossible: Exit.CONFLICT,

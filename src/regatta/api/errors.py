@@ -127,6 +127,12 @@ class DiskFull(RegattaError):
     code, status = "DiskFull", 507
 
 
+class DatabaseLocked(RegattaError):
+    """Another program holds the job database. Nothing was written."""
+
+    code, status = "DatabaseLocked", 503
+
+
 class NoPorts(RegattaError):
     """Every port block is reserved or taken."""
 

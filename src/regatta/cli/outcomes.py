@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from regatta.api.errors import (
     ClusterUnreachable,
+    DatabaseLocked,
     DiskFull,
     ForeignHost,
     InternalError,
@@ -83,6 +84,7 @@ ENDINGS = {
     ),
     InternalError.code: Ending(Exit.FAILED),
     DiskFull.code: Ending(Exit.FAILED),
+    DatabaseLocked.code: Ending(Exit.FAILED),
     NoPorts.code: Ending(Exit.FAILED),
     ServerUnreachable.code: Ending(
         Exit.UNREACHABLE, "`regatta server status` says where it is looked for."

@@ -98,15 +98,13 @@ class LocalEngine:
         self._folder = HeldFolder(home.path)
         try:
             machine = find_machine() if machine is None else machine
-            self._store = Store(home.database)
+            self._store = _open_store(home)
         except BaseException:
             self._folder.close()
             os.close(self._lock)
             raise
         clock = SystemClock() if clock is None else clock
         clock.resume(self._store.read.counter("awake"))
-        with self._store.write() as tx:
-            scatter(tx, str(home.path))
         runtime = Runtime() if runtime is None else runtime
         sweep_leftovers(home, self._store.read, runtime, keep=self._store.is_new)
         self._loop = Loop(home, self._store, runtime, machine, clock, retention)
@@ -308,6 +306,18 @@ class LocalEngine:
             await asyncio.sleep(SETTLE_SECONDS)
             version = feed.version
             found = await self._call(self._jobs.events, namespace, name, after, of_any=True)
+
+
+def _open_store(home: Home) -> Store:
+    """Raises what a store raises: also where nothing can be written there."""
+    store = Store(home.database)
+    try:
+        with store.write() as tx:
+            scatter(tx, str(home.path))
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def _matches(update: Job | Gone, namespace: str | None, name: str | None) -> bool:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from regatta.api.amounts import readable
-from regatta.api.errors import DiskFull
+from regatta.api.errors import DatabaseLocked, DiskFull
 from regatta.controller.plan import Event, Instant
 from regatta.controller.retention import (
     ClockSeen,
@@ -75,8 +75,10 @@ class Housekeeping:
         try:
             more, touched = self._step()
             self.due = self._clock.monotonic() + NEXT if more else self._too_old_at
-        except (DiskFull, sqlite3.Error):
-            log.exception("what has ended could not be tidied up; trying again later")
+        except (DatabaseLocked, DiskFull, sqlite3.Error) as why:
+            ours = isinstance(why, sqlite3.Error)
+            told = "what has ended could not be tidied up; trying again later: %s"
+            log.warning(told, why, exc_info=ours)
             touched = set()
             self.due = self._clock.monotonic() + LATER
         return touched

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from regatta.api.errors import DiskFull
+from regatta.api.errors import DatabaseLocked, DiskFull
 from regatta.controller.observe import size_wanted
 from regatta.controller.plan import Instant
 from regatta.controller.reconcile import reconcile
@@ -216,6 +216,14 @@ class Loop:
             self._carry_out(self._to_be_ended())
             self._start_over(0.0 if self._make_room(makes_room) else RETRY)
             return
+        except DatabaseLocked as why:  # before anything was written
+            self.notices.locked(str(why))
+            self._makes_room = makes_room
+            self._carry_out(self._to_be_ended())
+            self._start_over(RETRY)
+            self.look_at(*dirty)
+            return
+        self.notices.let_go()
         if (not makes_room and self.notices.disk_has_room()) or self._removed:
             self._store.keep_room()
         self._processes.heard(uid for uid, _ in news)

@@ -1,6 +1,6 @@
 """What the engine knows about jobs and cannot write down: that the disk is full, what cannot be
-started because of that, and what cannot be removed. It is shown with the jobs it is about, and by
-the server itself, until it is over.
+started because of that, who keeps us from writing, and what cannot be removed. It is shown with the
+jobs it is about, and by the server itself, until it is over.
 
 Told by the loop's thread, asked from those of doors.
 """
@@ -31,7 +31,7 @@ class Notices:
     def __init__(self, folder: Path, store: Store) -> None:
         self._folder, self._store = folder, store
         self._disk_is_full = False
-        self._wrong_setting = ""
+        self._wrong_setting = self._locked = ""
         #: Ends that could not be recorded: by job how they are told, and by pod.
         self._told: dict[str, str] = {}
         self._ends: dict[str, Exit] = {}
@@ -83,6 +83,17 @@ class Notices:
         self._disk_is_full, self._told, self._ends = False, {}, {}
         self._tell_watchers()
         return True
+
+    def locked(self, why: str) -> None:
+        """By another program; told once."""
+        if not self._locked:
+            log.warning("%s", why)
+        self._locked = why
+
+    def let_go(self) -> None:
+        if self._locked:
+            log.warning("the job database can be written again")
+            self._locked = ""
 
     def waits_for_room(self, pod: PodRecord) -> None:
         """It cannot be started before there is some."""
@@ -152,8 +163,7 @@ class Notices:
             told.append(self._full("what becomes of jobs"))
         elif self._held_back:
             told.append(self._cannot_start("replicas"))
-        if self._wrong_setting:
-            told.append(self._wrong_setting)
+        told += filter(None, (self._locked, self._wrong_setting))
         return *told, *(f"a deleted job: {text}" for text in self._stuck.values())
 
     def _full(self, what: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from regatta.api.errors import DiskFull
+from regatta.api.errors import DatabaseLocked, DiskFull
 from regatta.controller.plan import Event
 from regatta.engines.inventory import NOT_REMOVED
 from regatta.engines.local.clock import Clock
@@ -99,6 +99,7 @@ class Rubbish:
         )
         log.warning("job %s: %s", job_uid, message)
         event = Event(type="Warning", reason=NOT_REMOVED, message=message)
-        with suppress(DiskFull, sqlite3.Error), self._store.write() as tx:  # perhaps closed
+        lost = suppress(DatabaseLocked, DiskFull, sqlite3.Error)  # perhaps it is closed
+        with lost, self._store.write() as tx:
             if tx.job(job_uid) is not None:
                 tx.add_event(job_uid, event, self._clock.now().wall)

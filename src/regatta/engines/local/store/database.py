@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-from regatta.api.errors import BrokenDatabase, NewerDatabase
+from regatta.api.errors import BrokenDatabase, DatabaseLocked, NewerDatabase
 from regatta.engines.local.store.disk_full import (
     ROOM_FOR_REPLICA,
     ROOM_TO_START,
@@ -31,6 +31,7 @@ from regatta.engines.local.store.disk_full import (
 )
 from regatta.engines.local.store.feed import Feed
 from regatta.engines.local.store.footing import Footing, write_again
+from regatta.engines.local.store.locked import locked, telling_a_lock
 from regatta.engines.local.store.queries import Queries
 from regatta.engines.local.store.writes import Transaction
 
@@ -42,14 +43,14 @@ REMOVAL_SECONDS = 0.5
 
 class Store:
     def __init__(self, path: Path) -> None:
-        """Raises DiskFull where even what is kept for opening it is gone."""
+        """Raises DiskFull where even what is kept for opening it is gone, and DatabaseLocked."""
         self._path = path
         self._reserve = Reserve(path.with_name(path.name + ".reserve"))
         self._ahead = RoomAhead(path.with_name(path.name + "-wal"))
         if not has_room(path.parent):
             self._reserve.spend()
         try:
-            with telling_a_full_disk(path.parent):
+            with telling_a_full_disk(path.parent), telling_a_lock(path):
                 self._writer = _connect(path)
         except sqlite3.DatabaseError as error:
             raise BrokenDatabase(
@@ -57,11 +58,13 @@ class Store:
                 "move it away to begin with an empty one; logs are put aside in a folder beside it."
             ) from error
         self._writing = threading.RLock()
+        #: When another program was last found to hold it; 0 since it let go.
+        self._locked_at = 0.0
         self._opening = threading.Lock()
         self._local = threading.local()
         self._readers: list[weakref.finalize[[], threading.Thread]] = []
         try:
-            with telling_a_full_disk(path.parent):
+            with telling_a_full_disk(path.parent), telling_a_lock(path):
                 #: Nothing was here before.
                 self.is_new = _format(self._writer) == 0
                 migrate(self._writer)
@@ -77,12 +80,17 @@ class Store:
     @contextlib.contextmanager
     def write(self, *, making_room: bool = False) -> Iterator[Transaction]:
         """One transaction. Rolled back when the block raises; not reentrant. Raises DiskFull: for
-        what makes room not before the room that is kept for it is used up."""
+        what makes room not before the room that is kept for it is used up. Raises DatabaseLocked
+        before the block."""
+        asked = time.monotonic()
         with self._writing, telling_a_full_disk(self._path.parent):
+            if self._locked_at > asked:
+                # Found out while we waited for our turn: one after another would wait for minutes.
+                raise locked(self._path)
             self.stand_firm()
             if not (making_room or self._ahead.is_left()):
                 raise nothing_changed(self._path.parent)
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._begin()
             tx = Transaction(self._writer)
             try:
                 yield tx
@@ -96,6 +104,15 @@ class Store:
                 if self._writer.in_transaction:  # SQLite ends it itself when the disk is full
                     self._writer.execute("ROLLBACK")
                 raise
+
+    def _begin(self) -> None:
+        try:
+            with telling_a_lock(self._path):
+                self._writer.execute("BEGIN IMMEDIATE")
+        except DatabaseLocked:
+            self._locked_at = time.monotonic()
+            raise
+        self._locked_at = 0.0
 
     def require_room(self, replicas: int) -> None:
         """For so many to be started. Raises DiskFull: what is asked for could be written down, and
@@ -140,6 +157,10 @@ class Store:
 
     def stand_firm(self) -> None:
         """Writes the database again where its files were removed. Raises BrokenDatabase."""
+        # Who only reads must not wait for a writer. What is found amiss may be put right just now.
+        with contextlib.suppress(BrokenDatabase):
+            if self._footing.is_firm:
+                return
         with self._writing:
             if self._writer.in_transaction or self._footing.is_firm:
                 return

@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from regatta.api.errors import (
+    DatabaseLocked,
     DiskFull,
     JobNotFound,
     NoPorts,
@@ -296,7 +297,7 @@ def _with_wish(ground: Shell | None, unchecked: bool) -> Shell | None:
 
 def _is_refusal(why: RegattaError) -> bool:
     """Whether it says that there is no job. After anything else nobody knows."""
-    return why.status < 500 or isinstance(why, DiskFull | NoPorts)
+    return why.status < 500 or isinstance(why, DatabaseLocked | DiskFull | NoPorts)
 
 
 def priority_of(extras: dict[str, Any]) -> str:
