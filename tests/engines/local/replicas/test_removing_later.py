@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engines.local.replicas import removing_later
-from regatta.engines.local.replicas.removing import remove_tree
-from regatta.engines.local.replicas.removing_later import go_on_removing, remove_later
+from regatta.engines.local.replicas import removing
+from regatta.engines.local.replicas.removing import go_on_removing, remove_later, remove_tree
 from tests.engines.local.jobs import eventually
 
 #: Makes folders in where it is, whatever that is called by now.
@@ -32,8 +31,8 @@ def growing(folder: Path) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removing_later, "TURN", 0.2)
-    monkeypatch.setattr(removing_later, "PAUSE", 0.01)
+    monkeypatch.setattr(removing, "TURN", 0.2)
+    monkeypatch.setattr(removing, "PAUSE", 0.01)
 
 
 def test_a_folder_that_grows_is_gone_from_its_place_and_keeps_no_other_one(tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from regatta.engines.base import RunAs
-from regatta.engines.local.replicas.removing import remove_tree
-from regatta.engines.local.replicas.removing_later import remove_later
+from regatta.engines.local.replicas.removing import remove_later, remove_tree
 from regatta.engines.local.replicas.runspec import (
     PADDLE_LOGS_FOLDER,
     PROGRESS_FILE,

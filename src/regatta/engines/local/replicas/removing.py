@@ -1,17 +1,24 @@
-"""Removes folders that programs wrote into, whatever they made of them.
+"""Removes folders that programs wrote into, whatever they made of them, or may be making still.
 
 A program may leave folders that not even their owner may list or write to, and chains of folders
 longer than any call stack. Links are removed, never followed: every step goes by the descriptor of
 the folder it is in.
+
+How long that takes where a program still makes folders is its choice, and nobody is to wait for it:
+such a folder gets a name that nobody asks for, at once, and goes beside all other work. Whoever
+comes after a process that was killed meanwhile finds it again by that name.
 """
 
 from __future__ import annotations
 
 import errno
+import logging
 import math
 import os
+import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +27,14 @@ from pathlib import Path
 DEEPEST = 64
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW
 _OWNERS = 0o700
+#: How one is called that is removed later.
+_GONE = ".gone-"
+#: Seconds for one folder, before another has its turn.
+TURN = 5.0
+#: Before the next turn of one that was still being written to.
+PAUSE = 1.0
+
+log = logging.getLogger(__name__)
 
 
 def remove_tree(folder: Path, seconds: float = math.inf) -> OSError | None:
@@ -107,3 +122,59 @@ def _enter(parent: int, name: str) -> int:
         with suppress(OSError):  # another's: then what is in it tells
             os.fchmod(folder, _OWNERS)
     return folder
+
+
+class _Remover:
+    """One thread, that ends when there is nothing left to do."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._waiting: deque[Path] = deque()
+        self._works = False
+
+    def add(self, folder: Path) -> None:
+        with self._turn:
+            self._waiting.append(folder)
+            if not self._works:
+                self._works = True
+                threading.Thread(target=self._work, name="regatta-removing", daemon=True).start()
+
+    def _work(self) -> None:
+        while (folder := self._next()) is not None:
+            failure = remove_tree(folder, TURN)
+            if failure is None:
+                continue
+            if failure.errno in (errno.ETIMEDOUT, errno.ENOTEMPTY):
+                time.sleep(PAUSE)
+                self.add(folder)
+            else:
+                log.warning("a folder of a job that is gone stays: %s", failure)
+
+    def _next(self) -> Path | None:
+        with self._turn:
+            if not self._waiting:
+                self._works = False
+                return None
+            return self._waiting.popleft()
+
+
+_remover = _Remover()
+
+
+def remove_later(folder: Path) -> OSError | None:
+    """It is gone from its place. Else, what keeps it there."""
+    aside = folder.with_name(f"{_GONE}{uuid.uuid4()}")
+    try:
+        folder.rename(aside)
+    except FileNotFoundError:
+        return None
+    except OSError:  # such as on a disk that is full
+        return remove_tree(folder)
+    _remover.add(aside)
+    return None
+
+
+def go_on_removing(parent: Path) -> None:
+    """With those in there that a process before this one left."""
+    for folder in parent.glob(f"{_GONE}*"):
+        _remover.add(folder)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import regatta._inject
 from regatta.api.errors import BadSetting, NotPossible
-from regatta.engines.local.replicas.removing_later import go_on_removing, remove_later
+from regatta.engines.local.replicas.removing import go_on_removing, remove_later
 
 JOBS, RUNS, HOME, LIBRARY = "jobs", "runs", "home", "library"
 #: Whose an account's part is, and which server's all of it.
