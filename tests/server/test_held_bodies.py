@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from regatta.api.errors import RegattaError, ServerBusy
+from regatta.api.errors import RegattaError, ServerBusy, TooMuchAtOnce
 from regatta.server import body_limit, connections, held_bodies
 from regatta.server.body_limit import LARGEST_BODY
 from regatta.server.held_bodies import HeldBodies
-from regatta.server.openpai_errors import TooManyRequests
 from tests.doors import Regatta, eventually
 from tests.server.team.serving import Answer, TeamServer, a_team_server
 
@@ -200,5 +199,5 @@ def test_however_many_take_all_they_can_there_is_some_left(callers: int) -> None
         assert len(held) <= min(held_bodies.MOST, callers * held_bodies.MOST_OF_ONE)
         assert takes(callers)
         assert (ServerBusy in refusals) == (callers > 6)
-        assert (TooManyRequests in refusals) == (callers < 8)
+        assert (TooMuchAtOnce in refusals) == (callers < 8)
     assert len(held) == 0

@@ -262,6 +262,13 @@ class ServerBusy(RegattaError):
     code, status, retry_after = "ServerBusy", 503, 5
 
 
+class TooMuchAtOnce(RegattaError):
+    """One caller has too much underway; nothing was done."""
+
+    #: OpenPAI's word for all that is too much of one caller.
+    code, status, retry_after = "TooManyRequestsError", 429, 5
+
+
 class ServerUnreachable(RegattaError):
     """No server answers, and none could be started."""
 

@@ -12,15 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-from regatta.api.errors import ServerBusy
-from regatta.server.openpai_errors import TooManyRequests
+from regatta.api.errors import ServerBusy, TooMuchAtOnce
 
 #: Of one caller, over all connections: eight of the largest that a team's server takes.
 MOST_OF_ONE = 32 * 1024 * 1024
 MOST = 256 * 1024 * 1024
 #: A caller's part of what the others have left.
 PART = 0.5
-RETRY_SECONDS = 5
 
 
 class HeldBodies:
@@ -35,7 +33,7 @@ class HeldBodies:
     @contextmanager
     def of(self, who: Hashable) -> Iterator[Callable[[int], None]]:
         """For one request: to be told how large its body is by now, or will be. That raises
-        TooManyRequests or ServerBusy where so much is not to be had."""
+        TooMuchAtOnce or ServerBusy where so much is not to be had."""
         held = 0
 
         def hold(size: int) -> None:
@@ -55,10 +53,9 @@ class HeldBodies:
     def _take(self, who: Hashable, size: int) -> None:
         own = self._of[who]
         if own + size > MOST_OF_ONE:
-            raise TooManyRequests(
+            raise TooMuchAtOnce(
                 "your requests that are not answered yet have bodies of more than "
-                f"{MOST_OF_ONE // 2**20} MiB together, which is the most; send fewer at a time",
-                RETRY_SECONDS,
+                f"{MOST_OF_ONE // 2**20} MiB together, which is the most; send fewer at a time"
             )
         if own + size > (MOST - (self._all - own)) * PART:
             raise ServerBusy(
