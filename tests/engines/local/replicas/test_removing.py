@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from regatta.engines.local.replicas import removing
 from regatta.engines.local.replicas.removing import remove_tree
 
 NOBODY = 65534
@@ -117,6 +118,27 @@ def test_what_another_user_owns_is_named_and_the_rest_is_gone(place: Path) -> No
     assert "Permission denied" in said
     assert str(theirs / "file") in said
     assert [path.name for path in tree.iterdir()] == ["theirs"]
+
+
+def test_more_than_is_listed_at_once_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removing, "AT_ONCE", 3)
+    tree = tmp_path / "tree"
+    for name in range(10):
+        (tree / f"in{name}" / "ner").mkdir(parents=True)
+        (tree / "in0" / f"file{name}").touch()
+    assert remove_tree(tree) is None
+    assert not tree.exists()
+
+
+@pytest.mark.skipif(not AS_NOBODY, reason="only root can make what another user cannot remove")
+def test_a_removal_that_gets_no_further_ends(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removing, "AT_ONCE", 2)
+    tree = a_tree(place)
+    for name in range(9):
+        (tree / f"theirs{name}" / "file").mkdir(parents=True)
+    assert "Permission denied" in remove_as_nobody(tree)
 
 
 def test_nothing_there_is_nothing_to_remove(tmp_path: Path) -> None:

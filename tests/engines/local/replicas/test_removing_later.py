@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,57 @@ def test_what_a_killed_process_left_is_found_by_the_next(tmp_path: Path) -> None
     go_on_removing(tmp_path)
     eventually(lambda: not (tmp_path / ".gone-1").exists(), "the end of what was left")
     assert (tmp_path / "job").is_dir()
+
+
+def test_a_folder_that_cannot_be_opened_for_now_goes_when_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as while all that a process may have open are connections."""
+    asked: list[Path] = []
+
+    def at_the_third(folder: Path, seconds: float) -> OSError | None:
+        asked.append(folder)
+        if len(asked) < 3:
+            return OSError(errno.EMFILE, "Too many open files", str(folder))
+        return remove_tree(folder, seconds)
+
+    monkeypatch.setattr(removing, "remove_tree", at_the_third)
+    (tmp_path / "job/in").mkdir(parents=True)
+    assert remove_later(tmp_path / "job") is None
+    eventually(lambda: not any(tmp_path.iterdir()), "its end")
+
+
+def test_a_mistake_with_one_folder_keeps_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(folder: Path, seconds: float) -> OSError | None:
+        if (folder / "odd").exists():
+            raise ValueError("odd")
+        return remove_tree(folder, seconds)
+
+    monkeypatch.setattr(removing, "remove_tree", fails)
+    (tmp_path / "one/odd").mkdir(parents=True)
+    (tmp_path / "other/in").mkdir(parents=True)
+    assert remove_later(tmp_path / "one") is None
+    assert remove_later(tmp_path / "other") is None
+    eventually(lambda: len(list(tmp_path.iterdir())) == 1, "the end of the other")
+    assert "a folder of a job that is gone stays" in caplog.text
+
+
+def test_a_thread_that_cannot_be_started_is_started_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", _cannot_start)
+        assert remove_later(tmp_path / "one") is None
+    assert remove_later(tmp_path / "other") is None
+    eventually(lambda: not any(tmp_path.iterdir()), "the end of both")
+
+
+def _cannot_start(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def test_what_is_not_there_is_gone(tmp_path: Path) -> None:

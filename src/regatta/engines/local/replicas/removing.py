@@ -21,10 +21,13 @@ import uuid
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 #: Folders deeper than this are moved up before they are looked into.
 DEEPEST = 64
+#: As many entries of a folder are known at a time: a program may make them as fast as we list them.
+AT_ONCE = 20_000
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW
 _OWNERS = 0o700
 #: How one is called that is removed later.
@@ -33,6 +36,10 @@ _GONE = ".gone-"
 TURN = 5.0
 #: Before the next turn of one that was still being written to.
 PAUSE = 1.0
+#: What keeps a folder for a while only: it is written to still, or this process has too much open.
+_PASSES = frozenset(
+    {errno.ETIMEDOUT, errno.ENOTEMPTY, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
+)
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +87,19 @@ class _Removal:
                 self.failure = OSError(error.errno, error.strerror, path)
 
     def _empty(self, folder: int, path: str, top: int, depth: int) -> None:
+        while self._empty_some(folder, path, top, depth):
+            pass
+
+    def _empty_some(self, folder: int, path: str, top: int, depth: int) -> bool:
+        """Whether there may be more to remove than was listed at once."""
         with os.scandir(folder) as listed:
-            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed]
+            some = islice(listed, AT_ONCE)
+            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in some]
         for name, is_folder in entries:
             if time.monotonic() > self._until:
                 with self.noting(path):
                     raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-                return
+                return False
             with self.noting(f"{path}/{name}"):
                 if not is_folder:
                     os.unlink(name, dir_fd=folder)
@@ -96,6 +109,7 @@ class _Removal:
                     os.close(_enter(folder, name))  # moving a folder takes the right to write in it
                     os.rename(name, f".{uuid.uuid4()}", src_dir_fd=folder, dst_dir_fd=top)
                     self._moved_up = True
+        return len(entries) == AT_ONCE and self.failure is None
 
     def _remove_inner(self, parent: int, name: str, path: str, top: int, depth: int) -> None:
         inner = _enter(parent, name)
@@ -135,16 +149,26 @@ class _Remover:
     def add(self, folder: Path) -> None:
         with self._turn:
             self._waiting.append(folder)
-            if not self._works:
+            if self._works:
+                return
+            thread = threading.Thread(target=self._work, name="regatta-removing", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # as many as there may be: it goes with the next folder
+                log.warning("a folder of a job that is gone stays for now: %s (%s)", folder, error)
+            else:
                 self._works = True
-                threading.Thread(target=self._work, name="regatta-removing", daemon=True).start()
 
     def _work(self) -> None:
         while (folder := self._next()) is not None:
-            failure = remove_tree(folder, TURN)
+            try:
+                failure = remove_tree(folder, TURN)
+            except Exception:  # our own mistake: the others are to go all the same
+                log.exception("a folder of a job that is gone stays: %s", folder)
+                continue
             if failure is None:
                 continue
-            if failure.errno in (errno.ETIMEDOUT, errno.ENOTEMPTY):
+            if failure.errno in _PASSES:
                 time.sleep(PAUSE)
                 self.add(folder)
             else:
