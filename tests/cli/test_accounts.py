@@ -238,6 +238,14 @@ def test_who_has_signed_in_and_finds_nothing_here_is_told_where_the_jobs_may_be(
 
     assert hint in own("get").err
     assert hint not in own("get", REGATTA_SERVER=server.url).err
+
+    kept = own.folder / "home/credentials.json"
+    content = json.loads(kept.read_text())
+    [stored] = content["servers"].values()
+    kept.write_text(json.dumps({"servers": {server.url: {**stored, "expires": 1_700_000_000}}}))
+    assert hint not in own("get").err
+    kept.write_text("torn")
+    assert (done := own("get")).code == 0, done.err
     own("server", "stop")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -73,12 +74,18 @@ def elsewhere(settings: Settings) -> list[str]:
     particular may have meant that."""
     if settings.server or settings.chosen.engine != LOCAL:
         return []
+    from regatta.api.errors import UnusableFile
     from regatta.client.credentials import signed_in_at
 
+    try:
+        known = signed_in_at()
+    except UnusableFile:  # whoever signs in is told
+        return []
     return [
         f"This is this machine; you are signed in at {url}: `regatta --server {url} get`, or set "
         "REGATTA_SERVER."
-        for url in signed_in_at()
+        for url, kept in known.items()
+        if not kept.expires or kept.expires > time.time()
     ]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from regatta.api.errors import InvalidJob
 from regatta.api.load import load_job
+from regatta.api.source.json_text import about_json, read_json
 from regatta.api.source.yaml import read_documents
 
 LOOSE: dict[str, tuple[str, Any]] = {
@@ -103,3 +105,28 @@ def test_what_is_no_json_is_told_where_it_stops_being_one(text: str, line: int, 
 def test_a_name_that_stands_twice_is_told_with_both_lines() -> None:
     with pytest.raises(InvalidJob, match="line 3"):
         read_documents('{\n"a": 1,\n"a": 2}')
+
+
+SLOW = {
+    "comments between values": '{"a": 1,' + "/**/" * 100_000 + '"b": 2}',
+    "comments before a name": '{"a": [1,' + "/**/" * 100_000 + "]}",
+    "a text without an end": '{"' + '\\"' * 400_000,
+    "and a backslash at the end": '{"' + '\\"' * 400_000 + "\\",
+    "comments without an end": "{" + "/*" * 400_000,
+    "commas before those": "{" + ",/*" * 300_000,
+    "commas in a comment": "{/*" + "," * 900_000,
+    "commas": "{" + ", " * 400_000,
+}
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_how_long_it_takes_grows_with_its_length_alone(text: str) -> None:
+    """One of these held a whole server for hours, the other ones for longer than that."""
+    about_json(text)
+    with suppress(ValueError, RecursionError):
+        read_json(text)
+
+
+def test_a_comment_that_never_ends_is_none() -> None:
+    with pytest.raises(ValueError, match=r"Expecting value|Extra data"):
+        read_json('{"a": 1} /* b')

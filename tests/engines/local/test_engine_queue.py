@@ -7,6 +7,7 @@ import re
 import socket
 import uuid
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from regatta.api.errors import NeverFits
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking
 from regatta.engines.local.replicas.runspec import gpu_hold, port_hold
-from regatta.engines.local.scheduling import reservations
+from regatta.engines.local.scheduling import binding, reservations
 from regatta.engines.local.scheduling.reservations import BLOCKS, block_is_free, port_of
 from tests.engines.local.jobs import (
     a_job,
@@ -316,3 +317,18 @@ def test_who_holds_the_ports_that_a_job_waits_for_is_told(
         assert re.search(rf"in use; process {os.getpid()} \(.+\) holds 3 of them$", why)
         status = engine.get("default", "polite").status
         assert (status.reason, status.message) == ("WaitingForPorts", why)
+
+
+def test_what_another_process_does_with_ports_keeps_no_turn_from_ending(
+    open_engine: OpenEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that takes and leaves them all the time is another sentence at every look."""
+    looks = count()
+    monkeypatch.setattr(binding, "about_holders", lambda *_: f"; look {next(looks)}")
+    monkeypatch.setattr(reservations, "block_is_free", lambda block: False)
+    engine = open_engine()
+    submit(engine, a_job("first", "true"))
+    before = waiting_because(engine, "first")
+    submit(engine, a_job("second", "true"))
+    assert "free ports" in waiting_because(engine, "second")
+    eventually(lambda: waiting_because(engine, "first") != before, "a newer look")

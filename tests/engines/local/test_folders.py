@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from regatta.engines.local import folders
 from regatta.engines.local.folders import remove_some, size_on_disk
 from regatta.engines.local.home import Home, open_home
+from regatta.engines.local.on_behalf.own_folders import LINK
+from tests.engines.local.jobs import eventually
+from tests.engines.local.replicas.test_removing_later import growing
 
 
 @pytest.fixture
@@ -52,3 +56,35 @@ def test_what_cannot_be_removed_is_told(home: Home, tmp_path: Path) -> None:
     home.job("in-the-way").symlink_to(tmp_path)  # which no removal follows
     with pytest.raises(OSError, match="in-the-way"):
         remove_some(home.job("in-the-way"), lambda: False)
+
+
+def test_what_programs_made_is_measured_as_far_as_that_is_soon_done(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = str(a_folder(home, "deep", pods=1))
+    top = os.open(here, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("deeper", dir_fd=top)
+        inner = os.open("deeper", os.O_RDONLY, dir_fd=top)
+        os.close(top)
+        top = inner
+    os.close(top)
+    assert size_on_disk(home.job("deep")) > 10_000
+
+    folder = a_folder(home, "wide", pods=1)
+    for number in range(50):
+        (folder / f"file-{number}").write_bytes(b"x" * 10_000)
+    whole = size_on_disk(folder)
+    monkeypatch.setattr(folders, "MOST_MEASURED", 20)
+    assert 10_000 < size_on_disk(folder) < whole / 2
+
+
+def test_what_an_account_still_writes_to_keeps_nobody_waiting(home: Home, tmp_path: Path) -> None:
+    folder = a_folder(home, "job", pods=1)
+    outside = tmp_path / "runs/job"
+    with growing(outside / "pod/1/paddle"):
+        (folder / LINK).symlink_to(outside)
+        assert remove_some(folder, lambda: False)
+        assert not folder.exists()
+        assert not outside.exists()
+    eventually(lambda: not any(outside.parent.iterdir()), "the end of what was written")

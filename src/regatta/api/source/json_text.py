@@ -14,10 +14,16 @@ from typing import Any
 
 from regatta.api.source.paths import join
 
-#: A text, a comment, or a comma before a closing bracket.
+#: A text, a comment, or a comma before a closing bracket. Nothing is tried twice (`*+`), and what
+#: never ends is taken as it is, to its end: whoever sends a file chooses how long this takes.
 _LOOSE = re.compile(
-    r"""(?P<text>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])""",
-    re.DOTALL,
+    r"""
+    (?P<kept> "(?:\\.|[^"\\])*+ (?:"|\\?\Z) | /\*(?:[^*]|\*(?!/))*+\Z )
+    | //[^\n]*+
+    | /\*(?:[^*]|\*(?!/))*+\*/
+    | ,(?=(?: \s | //[^\n]*+ | /\*(?:[^*]|\*(?!/))*+\*/ )*+[}\]])
+    """,
+    re.DOTALL | re.VERBOSE,
 )
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[{}\[\],:\n]|[^\s{}\[\],:"]+', re.DOTALL)
 _OBJECT = re.compile(r'\s*\{\s*(?:"|\}|//|/\*)')
@@ -116,4 +122,4 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _kept(found: re.Match[str]) -> str:
     """Texts as they are, and as many lines as there were."""
-    return found["text"] or "\n" * found[0].count("\n")
+    return found["kept"] or "\n" * found[0].count("\n")

@@ -85,7 +85,11 @@ class Housekeeping:
 
     def _step(self) -> tuple[bool, set[str]]:
         if uids := self._store.read.unmeasured(MEASURED):
-            sizes = {uid: size_on_disk(self._home.job(uid)) for uid in uids}
+            sizes, enough = dict[str, int](), self._clock.monotonic() + SECONDS
+            for uid in uids:
+                sizes[uid] = size_on_disk(self._home.job(uid))
+                if self._clock.monotonic() > enough:
+                    break
             with self._store.write(making_room=True) as tx:
                 for uid, size in sizes.items():
                     tx.set_run_size(uid, size)

@@ -299,7 +299,9 @@ class Loop:
         bound = bind_pods(tx, record, pods, self.ledger, self._machine)
         if bound is Bound.LATER:
             self._timers.set_due(uid, self._clock.monotonic() + GPU_LOOK)
-            held = about_holders([gpu_hold(gpu).name for gpu in self._machine.gpus])
+            ours = self.ledger.gpus_in_use()
+            others = [gpu_hold(gpu).name for gpu in self._machine.gpus if gpu not in ours]
+            held = about_holders(others)
             again |= tx.set_waiting(uid, f"{WAITS_FOR_GPUS}{held}")
         if bound is Bound.SOME:
             pods, again = tx.pods(uid), True

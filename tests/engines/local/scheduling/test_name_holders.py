@@ -56,5 +56,26 @@ def test_the_process_that_holds_most_is_named(names: list[str]) -> None:
         other.communicate()
 
 
+CALLED = """
+import ctypes
+ctypes.CDLL(None).prctl(15, CALLED_WHAT, 0, 0, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("called", "told"), [(b"\xff\xfe", "\ufffd\ufffd"), (b"\x1b[2J", r"\x1b[2J")]
+)
+def test_what_a_process_calls_itself_ends_no_turn_and_reaches_no_terminal(
+    names: list[str], called: bytes, told: str
+) -> None:
+    named = CALLED.replace("CALLED_WHAT", repr(called))
+    command = [sys.executable, "-c", named + HOLD, *names[1:4]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        assert about_holders(names).startswith(f"; process {other.pid} ({told}, uid ")
+        other.communicate()
+
+
 def test_a_process_that_holds_fewer_than_are_worth_a_word_is_not_named(names: list[str]) -> None:
     assert about_holders(names, least=2) == ""

@@ -11,7 +11,7 @@ import pytest
 from regatta.engines.local.replicas.runspec import BackOff
 from regatta.engines.local.replicas.runtime import RunPhase
 from regatta.engines.local.supervisor import jsonfile
-from regatta.engines.local.supervisor.jsonfile import AGAIN_SECONDS, Telling
+from regatta.engines.local.supervisor.jsonfile import AGAIN_SECONDS, Reserve, Telling
 from tests.engines.local.runs import AT_ONCE, Pod, eventually, shell
 from tests.full_disks import KINDS, a_small_disk
 
@@ -116,3 +116,18 @@ def test_what_is_owed_is_tried_now_and_then_and_nothing_else(
     assert told.look(now + 300) is None
     assert tried == ["state.json", "left.json", "left.json", "left.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["left.json", "state.json"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_owed_at_the_end_has_room_of_its_own(tmp_path: Path, kind: str) -> None:
+    with a_small_disk(tmp_path / "run", kind, "4m") as disk:
+        reserve = Reserve(str(disk.path / "exit.json"))
+        told = Telling(str(disk.path))
+        disk.fill()
+        told.tell("left.json", {"1": 2})
+        assert not (disk.path / "left.json").exists()
+        told.look_again(reserve)
+        assert jsonfile.read(str(disk.path / "left.json")) == {"1": 2}
+        disk.fill()
+        reserve.spend({"message": "x" * 4096 * 6})
+        assert jsonfile.read(str(disk.path / "exit.json")) == {"message": "x" * 4096 * 6}

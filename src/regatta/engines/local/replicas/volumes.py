@@ -6,9 +6,12 @@ that names the `--volume` which helps. A mount path that already is that directo
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from regatta.controller.environment.references import TOO_LONG, TooLong
 from regatta.engines.local.on_behalf.bounds import why_not_allowed
 from regatta.engines.local.on_behalf.looking import Looking
 from regatta.engines.local.on_behalf.members_advice import AT_HOME, Advice
-from regatta.engines.local.replicas.removing import remove_tree
+from regatta.engines.local.replicas.removing import PAUSE, TURN, remove_tree
 from regatta.engines.local.replicas.runspec import VOLUMES_FOLDER, Mount
 
 SHARED_MEMORY = "/dev/shm"
@@ -262,18 +265,24 @@ def remove_scratch(
 
     Beside the engine's own work, since a training may leave a million files. Links in it are
     removed, never followed; other volumes were only shown to the replica, and are not in there.
-    `tell` hears, from that thread, of what cannot be removed, and of which run it is.
+    `tell` hears, from that thread, of what cannot be removed, and of which run it is. One that
+    somebody still writes to lets the others go first.
     """
     held = [run for run in runs if (run / VOLUMES_FOLDER).is_dir()]
     if not held:
         return None
 
     def remove() -> None:
-        for run in held:
+        waiting = deque(held)
+        while waiting:
+            run = waiting.popleft()
             folder = run / VOLUMES_FOLDER
             # A link there is the engine's own, and leads to where the account's lie.
-            failure = remove_tree(folder.readlink() if folder.is_symlink() else folder)
-            if failure is not None:
+            failure = remove_tree(folder.readlink() if folder.is_symlink() else folder, TURN)
+            if failure is not None and failure.errno == errno.ETIMEDOUT:
+                time.sleep(PAUSE)
+                waiting.append(run)
+            elif failure is not None:
                 tell(run, failure)
 
     thread = threading.Thread(target=remove, name="regatta-scratch", daemon=True)

@@ -99,7 +99,7 @@ def schedule(
     """
     about_ports = cache(_about_ports)
     changed: set[str] = set()
-    queue = []
+    queue, stale = [], False
     ending = ledger.names_still_ending()
     for entry in ledger:
         if not entry.waits:
@@ -111,7 +111,9 @@ def schedule(
         if not entry.reserved:
             record = tx.job(entry.uid)
             if record is None or not reserve_places(tx, entry.uid, places_needed(record.job)):
-                if tx.set_waiting(entry.uid, f"{NO_PORTS}{about_ports()}"):
+                if entry.waiting and not explain_again:
+                    stale = True
+                elif tx.set_waiting(entry.uid, f"{NO_PORTS}{about_ports()}"):
                     changed.add(entry.uid)
                 continue
             changed.add(entry.uid)
@@ -122,7 +124,7 @@ def schedule(
             continue
         queue.append(entry)
     if not queue:
-        return changed, False
+        return changed, stale
     holders = [entry.holder() for entry in ledger]
     decision = decide(machine.capacity, holders, [entry.gang() for entry in queue])
     by_uid = {entry.uid: entry for entry in queue}
@@ -131,7 +133,6 @@ def schedule(
         assert wanted is not None
         tx.admit(uid, wanted)
         changed.add(uid)
-    stale = False
     for uid, why in decision.waiting.items():
         known = by_uid[uid].waiting
         if known == why:

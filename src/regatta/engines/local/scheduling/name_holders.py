@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from regatta.api.checks.suggestions import readable
+
 _PROC = Path("/proc")
 
 
@@ -52,7 +54,9 @@ def _sockets(proc: Path) -> Iterator[tuple[int, str]]:
 
 
 def _who(process: Path) -> str:
+    """A process calls itself whatever it likes, and others read it in their terminals."""
     try:
-        return f" ({(process / 'comm').read_text().strip()}, uid {process.stat().st_uid})"
+        name = (process / "comm").read_text("utf-8", "replace").strip()
+        return f" ({readable(name)}, uid {process.stat().st_uid})"
     except OSError:
         return ""

@@ -87,6 +87,12 @@ class Telling:
             self._write(now)
         return self._next_try - now if self._owed else None
 
+    def look_again(self, reserve: Reserve) -> None:
+        """For the last time: what is owed finds room that was reserved for it."""
+        if self._owed:
+            reserve.lend()
+            self._write(time.monotonic())
+
     def _write(self, now: float) -> None:
         self._next_try = now + AGAIN_SECONDS
         for name, value in list(self._owed.items()):
@@ -105,15 +111,23 @@ class Reserve:
     """
 
     SIZE = 32 * 1024
+    #: For other files that are written at the end.
+    LENT = 8 * 1024
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._temporary = path + ".reserve"
         try:
             with open(self._temporary, "wb") as file:
-                file.write(b" " * self.SIZE)
+                file.write(b" " * (self.SIZE + self.LENT))
         except OSError:
             pass  # full from the beginning: the end may still find room
+
+    def lend(self) -> None:
+        try:  # noqa: SIM105 - contextlib is not worth its import here
+            os.truncate(self._temporary, self.SIZE)
+        except OSError:
+            pass
 
     def spend(self, value: dict[str, Any]) -> None:
         content = dumps(value).encode("utf-8", "replace")

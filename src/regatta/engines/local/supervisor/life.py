@@ -99,6 +99,7 @@ class Life:
         # Free before the exit is known: whoever reads it may start the next run at once.
         for hold in holds:
             hold.close()
+        self._telling.look_again(self._reserve)
         self._write_exit(ended)
 
     @property

@@ -31,8 +31,9 @@ MOST_ENTRIES = 4096
 ENTRIES_A_SECOND = 1024
 #: Of one file; a program can make one that takes hours to read, and must end when it is told to.
 MOST_A_LOOK = 16 * 1024 * 1024
-#: For all that is unread of them when the programs have ended: nobody bounds us any more.
-FINISH_SECONDS = 30.0
+#: For all that is unread of them when the programs have ended: nobody bounds us any more. With all
+#: else that is done at the end less than the engine waits before it ends us (`keeper.py`).
+FINISH_SECONDS = 10.0
 #: Enough of what was said last to find the place in a file where it was said.
 LAST_HEARD = 1024
 SEARCHED = 1024 * 1024
