@@ -178,6 +178,10 @@ class RecordsAway(RegattaError):
     code, status = "RecordsAway", 503
 
 
+class RecordsFull(RecordsAway):
+    """Nothing can be written there until somebody makes room."""
+
+
 class RecordsInUse(RegattaError):
     """Another server keeps its records in this database."""
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
-from regatta.api.errors import BadSetting, BrokenDatabase, RecordsAway
+from regatta.api.errors import BadSetting, BrokenDatabase, RecordsAway, RecordsFull
 from regatta.server.records import team_database
 from regatta.server.records.job_tables import gaps, tags
 from regatta.server.records.team_database import Database
@@ -162,7 +162,7 @@ def test_a_full_disk_is_away_until_there_is_room(file: Database) -> None:
         for number in range(2000):
             connection.execute(insert(gaps).values(from_at=number, until_at=0, why="x" * 4000))
 
-    with pytest.raises(RecordsAway, match="its disk is full; make room"):
+    with pytest.raises(RecordsFull, match="its disk is full; make room"):
         file.run_here(fill)
     assert file.read_here(_numbers) == []
     file.run_here(limit, 1 << 30)

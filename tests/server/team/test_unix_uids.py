@@ -172,6 +172,19 @@ def test_the_servers_own_uid_is_nobodys(monkeypatch: pytest.MonkeyPatch, tmp_pat
         find_account("ann", 240_005, GivenUids(tmp_path, tmp_path))
 
 
+def test_a_register_that_cannot_be_used_is_told_to_whoever_needs_it(tmp_path: Path) -> None:
+    register = tmp_path / "uids"
+    given = GivenUids(register, tmp_path / "work")
+    with pytest.raises(NotPossible, match=r"uids, where the machine keeps .+ cannot be used"):
+        given.take(240_005)  # nobody has made it
+    given.open()
+    (register / "240006").touch()
+    for ask in (given.take, given.claim, given.why_anothers):
+        with pytest.raises(NotPossible, match="an admin of the machine looks at it"):
+            ask(240_006)
+    assert given.take(240_005)
+
+
 @needs_root
 def test_servers_that_share_a_range_give_no_uid_twice(
     isolate: Callable[..., Isolation], new_user: Callable[[str], User], place: Path, tmp_path: Path

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from regatta.api.errors import RecordsAway
+from regatta.api.errors import RecordsAway, RecordsFull
 from regatta.server.records.database_url import Address
 
+_FULL = "its disk is full; make room"
 _SQLITE = {
     sqlite3.SQLITE_BUSY: "another program holds it locked; end that one",
     sqlite3.SQLITE_LOCKED: "another program holds it locked; end that one",
-    sqlite3.SQLITE_FULL: "its disk is full; make room",
+    sqlite3.SQLITE_FULL: _FULL,
     sqlite3.SQLITE_IOERR: "its disk does not work, or is full; look at the disk",
     sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; look at its folder and its rights",
     sqlite3.SQLITE_READONLY: "the file cannot be written, or was removed; look at its rights, and "
@@ -58,7 +59,8 @@ def telling_who_is_away(address: Address) -> Iterator[None]:
             raise
         does = "refuses us" if _refuses_us(error) else "does not answer"
         # Not chained: an error of a driver may hold a whole connection string.
-        raise RecordsAway(
+        kind = RecordsFull if why is _FULL else RecordsAway
+        raise kind(
             f"the team's database ({address}) {does}: {address.without_secrets(why)}. {_NEXT}"
         ) from None
 
@@ -99,7 +101,7 @@ def _why_postgresql(error: DBAPIError) -> str | None:
         reason = said.rpartition("FATAL: ")[2]
         return f"{reason}; look at user, password and database of its URL"
     if state == _NO_ROOM:
-        return "its disk is full; make room"
+        return _FULL
     if state == _TOO_MANY:
         return "it has no connection left; raise max_connections, or end others that use it"
     if state == _READ_ONLY:

@@ -94,7 +94,7 @@ def serve_team(
         if said := await about_strange_records(database, engine, opening.engine_name, folder):
             log.warning("%s", said)
         team = Team(database, engine, opening.engine_name, opening.settings, grounds)
-        await team.desk.loose_ends.settle_all()
+        await team.desk.loose_ends.settle_at_a_start()
         await grounds.clear_previews()
         ours = Ours(
             secure=opening.transport.secure,

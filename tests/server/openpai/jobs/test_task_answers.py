@@ -8,8 +8,15 @@ import pytest
 
 from regatta.api.load import load_job
 from regatta.api.openpai.wanted import Setting
-from regatta.server.openpai.jobs.job_answers import AttemptStory, detail, job_attempt
+from regatta.server.openpai.jobs import job_answers
+from regatta.server.openpai.jobs.job_answers import (
+    AttemptStory,
+    detail,
+    job_attempts,
+    names_the_engines,
+)
 from regatta.server.openpai.jobs.task_answers import history_of, roles_shown
+from regatta.server.openpai.jobs.telling.author_names import story_told
 from regatta.server.openpai.jobs.telling.role_plans import plan_named
 from regatta.server.openpai_states import State
 from regatta.server.records.job_rows import AttemptRow, JobRow, ReplicaRow
@@ -137,7 +144,7 @@ def test_an_attempt_before_the_last_is_blamed_on_who_failed_first() -> None:
     assert shown.app_exit_trigger_message == "broke"
     assert shown.state is State.RUNNING
     assert detail(story, 1).job_status.app_exit_code is None
-    assert not job_attempt(story, 0).is_latest
+    assert not job_attempts(story, [0])[0].is_latest
 
 
 def test_a_job_that_was_killed_for_memory_says_so() -> None:
@@ -152,3 +159,40 @@ def test_a_job_that_came_past_the_server_shows_what_was_seen_of_it() -> None:
     story = JobStory(row=a_row(), job=None, attempts=(), replicas=(a_replica("worker", 0, 1),))
     tasks = roles_shown(story, 0)["worker"].task_statuses
     assert [task.task_state for task in tasks] == [State.WAITING, State.RUNNING]
+
+
+def test_a_story_is_told_once_for_all_of_its_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of a job that failed a thousand times has all of them in its story."""
+    times: list[JobStory] = []
+
+    def counted(story: JobStory) -> JobStory:
+        times.append(story)
+        return story_told(story)
+
+    monkeypatch.setattr(job_answers, "story_told", counted)
+    failed = [
+        a_replica("ps-server", number, message="j-ps-server-0 failed") for number in range(20)
+    ]
+    story = a_story(ONE, a_row(protocol=1, attempt=19, engine_name="j", name="j"), *failed)
+    shown = job_attempts(story, range(19, -1, -1))
+    assert [one.attempt_index for one in shown] == [*range(19, -1, -1)]
+    assert len(times) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [
+        ("waits for j-x1: ps-server-0 is not there", True),
+        ("it is told as j-x1", True),
+        ("held back so that train-it-4f1c9e, which is ahead of it, can start", False),
+        ("waits for CPUs: 2 of 4 are taken", False),
+    ],
+)
+def test_a_document_is_read_for_names_that_nobody_wrote(message: str, read: bool) -> None:
+    row = a_row(protocol=1, state="WAITING", engine_name="j-x1", name="J", message=message)
+    assert names_the_engines(row) is read
+
+
+def test_a_name_that_is_its_authors_is_part_of_many_words() -> None:
+    row = a_row(protocol=1, state="WAITING", engine_name="e", name="e", message="waits for memory")
+    assert not names_the_engines(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,15 +230,18 @@ def test_events_are_kept_once_each(play: Play, database: Database) -> None:
 
 
 def test_what_happened_while_no_server_ran_is_caught_up_with_and_the_gap_is_told(
-    play: Play, database: Database
+    play: Play, database: Database, tmp_path: Path
 ) -> None:
-    """One ended, one ran through restarts, one came and went on."""
+    """One ended, one came and ran through a restart."""
+    go = tmp_path / "go"
 
     async def story(engine: LocalEngine, records: Records) -> None:
         began = now_millis()
         async with recording(engine, database):
-            await submit(engine, a_job("ends", "sleep 1; exit 5"))
+            until_told = f"until [ -e {go} ]; do sleep 0.05; done"
+            await submit(engine, a_job("ends", f"{until_told}; exit 5"))
             await records.shows("ends", "RUNNING")
+        go.touch()
         await submit(engine, a_job("comes", "exit 4", runPolicy={"backoffLimit": 1}))
         await _ends(engine, "ends")
         await _ends(engine, "comes")

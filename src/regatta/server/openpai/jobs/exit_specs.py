@@ -312,7 +312,7 @@ def _refused(code: int, phrase: str) -> ExitSpec:
 
 
 #: What the older API alone has a number for, or judges otherwise.
-_OF_VERSION_ONE = {
+VERSION_ONES_OWN = {
     spec.code: spec
     for spec in (
         replace(_signal(11, "SIGSEGV", users=True), phrase="CONTAINER_KILLED_BY_SIGSEGV"),
@@ -331,26 +331,18 @@ _OF_VERSION_ONE = {
 }
 
 
-def _in_version_one(spec: ExitSpec) -> ExitSpec:
+def in_version_one(spec: ExitSpec | None) -> ExitSpec | None:
+    """Under the numbers and phrases of the older API."""
+    if spec is None:
+        return None
     code = IN_VERSION_ONE.get(spec.code, spec.code)
-    spec = _OF_VERSION_ONE.get(code, spec)
+    spec = VERSION_ONES_OWN.get(code, spec)
     return replace(
         spec,
         code=code,
         phrase=_PHRASES_OF_VERSION_ONE.get(spec.phrase, spec.phrase),
         behavior=_BEHAVIORS_OF_VERSION_ONE.get(spec.behavior, spec.behavior),
     )
-
-
-#: All that the older API may say of an end, by its own numbers.
-SPECS_OF_VERSION_ONE: Mapping[int, ExitSpec] = {
-    shown.code: shown for shown in map(_in_version_one, (*_LISTED, *_OF_VERSION_ONE.values()))
-}
-
-
-def in_version_one(spec: ExitSpec | None) -> ExitSpec | None:
-    """Under the numbers and phrases of the older API."""
-    return None if spec is None else _in_version_one(spec)
 
 
 def task_code_in_version_one(code: int | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from regatta.server.openpai.jobs.exit_specs import STOPPED_WITH_JOB, spec_of
 from regatta.server.openpai.jobs.job_shapes import (
@@ -22,8 +23,8 @@ from regatta.server.openpai_states import FINAL_STATES, NO_EXIT_CODE, State, Sub
 from regatta.server.records.job_rows import AttemptRow, JobRow, ReplicaRow
 from regatta.server.records.job_story import JobStory
 
-#: How the engine's name of a task ends.
-_NUMBERED = re.compile(r"-\d")
+#: The engine's name of a task, perhaps.
+_NUMBERED = re.compile(r"(?<![\w./~-])[a-z0-9][a-z0-9-]*-\d+(?![\w/~-]|\.\w)")
 HANDED_IN = "it waits for its turn"
 _ENDS = {
     "Completed": State.SUCCEEDED,
@@ -54,7 +55,8 @@ def names_the_engines(row: JobRow) -> bool:
     """Whether what it says of itself in lists may have names that are not its author's."""
     if not row.protocol or row.state != State.WAITING:
         return False
-    return row.engine_name in row.message or _NUMBERED.search(row.message) is not None
+    named = row.engine_name != row.name and row.engine_name in row.message
+    return named or _NUMBERED.search(row.message) is not None
 
 
 def summary(row: JobRow) -> OpenPaiSummary:
@@ -91,10 +93,10 @@ def retry_details(row: JobRow) -> RetryDetails:
 
 
 class AttemptStory:
-    """One attempt of a job, as its author is told of it: how it went, and who decided its end."""
+    """One attempt of a job: how it went, and who decided its end."""
 
     def __init__(self, story: JobStory, number: int) -> None:
-        story = story_told(story)
+        """`story`: as the job's author is told it."""
         self.story, self.number = story, number
         row = story.row
         self.latest = number == row.attempt
@@ -179,9 +181,9 @@ def has_attempt(story: JobStory, number: int) -> bool:
 
 def detail(story: JobStory, number: int) -> OpenPaiDetail:
     """`number`: of an attempt that the job has."""
+    story = story_told(story)
     attempt = AttemptStory(story, number)
-    story, spec, trigger = attempt.story, attempt.spec, attempt.trigger
-    row = story.row
+    row, spec, trigger = story.row, attempt.spec, attempt.trigger
     status = OpenPaiJobStatus(
         username=row.username,
         state=State(row.state),
@@ -224,9 +226,14 @@ def detail(story: JobStory, number: int) -> OpenPaiDetail:
     )
 
 
-def job_attempt(story: JobStory, number: int) -> OpenPaiJobAttempt:
+def job_attempts(story: JobStory, numbers: Iterable[int]) -> list[OpenPaiJobAttempt]:
+    story = story_told(story)  # once: of many attempts that is most of the work
+    return [_job_attempt(story, number) for number in numbers]
+
+
+def _job_attempt(story: JobStory, number: int) -> OpenPaiJobAttempt:
     attempt = AttemptStory(story, number)
-    story, trigger = attempt.story, attempt.trigger
+    trigger = attempt.trigger
     row, spec, said = story.row, attempt.spec, attempt.diagnostics
     return OpenPaiJobAttempt(
         job_name=row.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from fastapi import APIRouter
@@ -17,7 +18,7 @@ from regatta.server.openpai.jobs.frameworks import row_seen, row_to_change, stor
 from regatta.server.openpai.jobs.job_answers import (
     detail,
     has_attempt,
-    job_attempt,
+    job_attempts,
     names_the_engines,
     summary,
 )
@@ -55,6 +56,8 @@ from regatta.server.team.team import Team
 
 JOBS = "/api/v2/jobs"
 JOB = JOBS + "/{framework}"
+#: That are read for one list.
+MOST_DOCUMENTS = 100
 
 
 def v2_job_routes(team: Team) -> APIRouter:
@@ -166,7 +169,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         """The latest first."""
         story = await story_seen(team, caller, framework, request)
         numbers = range(story.row.attempt, -1, -1)
-        return await answer_many(lambda: [job_attempt(story, number) for number in numbers])
+        return await answer_many(partial(job_attempts, story, numbers))
 
     @routes.get(
         JOB + "/job-attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiJobAttempt)})
@@ -178,14 +181,15 @@ def v2_job_routes(team: Team) -> APIRouter:
         number = attempt_number(attempt)
         if number is None or not has_attempt(story, number):
             raise no_attempt(framework, attempt)
-        return await answer_many(partial(job_attempt, story, number))
+        return await answer_many(lambda: job_attempts(story, [number])[0])
 
     return routes
 
 
 async def _written(team: Team, rows: Sequence[JobRow]) -> Mapping[str, Job]:
-    """The documents of those that have something to say for which it must be read: few."""
-    ids = [row.id for row in rows if names_the_engines(row)]
+    """The documents of those that have something to say for which it must be read: few, and of
+    more than a person looks at the first ones, for each may be a megabyte."""
+    ids = [row.id for row in islice(filter(names_the_engines, rows), MOST_DOCUMENTS)]
     return await team.database.read(jobs_as_submitted, ids) if ids else {}
 
 

@@ -9,10 +9,11 @@ good, because files of that uid may be anywhere.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from regatta.api.errors import BadSetting
+from regatta.api.errors import BadSetting, NotPossible
 
 REGISTER = Path("/var/lib/regatta/uids")
 
@@ -36,20 +37,23 @@ class GivenUids:
             ) from None
 
     def take(self, uid: int) -> bool:
-        """For an account that has none yet: nobody is to have had it."""
+        """For an account that has none yet: nobody is to have had it. Raises NotPossible."""
         place = self._register / str(uid)
-        try:
-            place.symlink_to(self._work)
-        except FileExistsError:
-            return self._giver(uid) == self._work
-        self._keep()
+        with self._telling():
+            try:
+                place.symlink_to(self._work)
+            except FileExistsError:
+                return self._giver(uid) == self._work
+            self._keep()
         return True
 
     def claim(self, uid: int) -> str:
-        """For an account that has it already; why it cannot, or empty."""
+        """For an account that has it already; why it cannot, or empty. Raises NotPossible."""
         if why := self.why_anothers(uid):
             return why
-        if self._giver(uid) != self._work:
+        if self._giver(uid) == self._work:
+            return ""
+        with self._telling():
             with suppress(FileNotFoundError):
                 (self._register / str(uid)).unlink()
             with suppress(FileExistsError):  # another claims it this moment: the next look tells
@@ -59,7 +63,7 @@ class GivenUids:
 
     def why_anothers(self, uid: int) -> str:
         """Of a uid that is somebody's already. A server whose part for that uid is no more has none
-        there to lose: its work folder may have been moved here."""
+        there to lose: its work folder may have been moved here. Raises NotPossible."""
         giver = self._giver(uid)
         if giver is None or giver == self._work or not os.path.lexists(giver / str(uid)):
             return ""
@@ -69,10 +73,19 @@ class GivenUids:
         )
 
     def _giver(self, uid: int) -> Path | None:
-        try:
+        with self._telling(), suppress(FileNotFoundError):
             return Path(os.readlink(self._register / str(uid)))
-        except FileNotFoundError:
-            return None
+        return None
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise NotPossible(
+                f"{self._register}, where the machine keeps which uid was given to whom, cannot be "
+                f"used ({error.strerror}); an admin of the machine looks at it"
+            ) from None
 
     def _keep(self) -> None:
         """Safe on disk: after a power cut nobody gets it again."""

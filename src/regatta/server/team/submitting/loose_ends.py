@@ -12,8 +12,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
-from regatta.api.errors import JobNotFound, NotPossible, RegattaError
+from regatta.api.errors import JobNotFound, NotPossible, RecordsAway, RegattaError
 from regatta.engines.base import Engine
 from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_writes import deletes_on_record, stops_on_record
@@ -47,14 +48,36 @@ class LooseEnds:
         self._some.set()
 
     async def settle_all(self) -> None:
-        """Raises what the engine and the database raise, and then the rest is still to be done."""
-        for submit in await self._database.read(unfinished):
-            async with self._turns.of(submit.id):
-                await self.settle(submit)
-        for row in await self._database.read(stops_on_record):
-            await self._stop(row)
-        for row in await self._database.read(deletes_on_record):
-            await self._delete(row)
+        """Raises what the engine and the database raise, and then that is still to be done: with
+        all that comes after it, where they cannot be asked at all."""
+        read, refused = self._database.read, None
+        for end in (
+            *(partial(self._submitted, submit) for submit in await read(unfinished)),
+            *(partial(self._stop, row) for row in await read(stops_on_record)),
+            *(partial(self._delete, row) for row in await read(deletes_on_record)),
+        ):
+            try:
+                await end()
+            except RegattaError as why:
+                if why.status >= 500:
+                    raise
+                refused = refused or why
+        if refused is not None:
+            raise refused
+
+    async def settle_at_a_start(self) -> None:
+        """What the engine does not let us finish waits: for that nobody is kept out."""
+        try:
+            await self.settle_all()
+        except RecordsAway:
+            raise
+        except RegattaError as trouble:
+            log.warning("what the server before this one left half done still is: %s", trouble)
+            self.left()
+
+    async def _submitted(self, submit: Unfinished) -> None:
+        async with self._turns.of(submit.id):
+            await self.settle(submit)
 
     async def settle(self, submit: Unfinished) -> None:
         """The caller has its turn."""
@@ -74,9 +97,9 @@ class LooseEnds:
 
     async def _delete(self, row: JobRow) -> None:
         async with self._turns.of((row.username, row.name)):
-            # Somebody else may have done it by now.
-            if row.id in {other.id for other in await self._database.read(deletes_on_record)}:
-                await self._deleting.go_on(row)
+            # Somebody else may have done it by now, or be at it.
+            left = {other.id for other in await self._database.read(deletes_on_record)}
+            if row.id in left - self._deleting.underway and await self._deleting.go_on(row):
                 log.warning("the delete of %s~%s was cut off; it is done", row.username, row.name)
 
     async def tie_up(self) -> None:

@@ -1,0 +1,241 @@
+"""Deletes that an engine refuses, or that meet something else: what is deleted leaves no record,
+and what is not deleted has one. Over a real engine, that refuses when a test says so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regatta.api.errors import (
+    ClusterRefused,
+    ClusterUnreachable,
+    DatabaseLocked,
+    RecordsFull,
+    RegattaError,
+)
+from regatta.engines.inventory import Removal
+from regatta.engines.local.engine import LocalEngine
+from regatta.engines.local.home import Home, open_home
+from regatta.server.records.job_rows import job_of
+from regatta.server.records.job_writes import deletes_on_record, mark_delete, mark_deletes
+from regatta.server.records.moments import now_millis
+from regatta.server.records.submits import begin_submit, finish_submit
+from regatta.server.records.team_database import Database
+from regatta.server.team.deletes import Deleting
+from regatta.server.team.submitting.loose_ends import LooseEnds
+from regatta.server.team.submitting.turns import Turns
+from tests.engines.local.jobs import a_job, a_submission
+from tests.server.records.rows import a_new_job
+
+
+class Reluctant:
+    """An engine that refuses to delete some, for now."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self._engine = engine
+        self.refuses: dict[str, RegattaError] = {}
+        self.before_many: Callable[[], Awaitable[object]] | None = None
+        self.after_many: RegattaError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def delete(self, namespace: str, name: str) -> None:
+        if name in self.refuses:
+            raise self.refuses[name]
+        await self._engine.delete(namespace, name)
+
+    async def delete_many(
+        self, namespace: str, *, live: bool = False, ended_before: datetime | None = None
+    ) -> Removal:
+        if self.before_many is not None:
+            await self.before_many()
+        removal = await self._engine.delete_many(namespace, live=live, ended_before=ended_before)
+        if self.after_many is not None:
+            raise self.after_many
+        return removal
+
+
+class Scene:
+    def __init__(self, database: Database, engine: LocalEngine) -> None:
+        self.database, self.engine, self.cleared = database, Reluctant(engine), list[str]()
+        self.deleting = Deleting(database, self.engine, "local", self._clear, now_millis)
+        self.loose_ends = LooseEnds(database, engine, Turns(), self._clear, self.deleting)
+
+    async def _clear(self, job_id: str) -> None:
+        self.cleared.append(job_id)
+
+    async def hand_in(self, name: str, command: str = "sleep 60") -> None:
+        await self.database.run(begin_submit, a_new_job(name))
+        submission, shell = a_submission(a_job(name, command), key=f"id-ann-{name}")
+        accepted = await self.engine.submit(submission, shell)
+        await self.database.run(finish_submit, f"id-ann-{name}", accepted.job)
+
+    async def ends(self, name: str) -> None:
+        while not (await self.engine.get("default", name)).finished:
+            await asyncio.sleep(0.05)
+
+    async def delete(self, name: str) -> None:
+        await self.deleting.delete(await self.database.read(job_of, "ann", name))
+
+    async def delete_finished(self) -> Removal:
+        return await self.deleting.delete_many("default", live=False, ended_before=None)
+
+    async def asked(self) -> list[str]:
+        return [row.name for row in await self.database.read(deletes_on_record)]
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Callable[[Callable[[Scene], Awaitable[None]]], list[str]]]:
+    database = Database(f"sqlite:///{tmp_path / 'team.db'}")
+    home: Home = open_home(tmp_path / "home")
+
+    def played(story: Callable[[Scene], Awaitable[None]]) -> list[str]:
+        """The ids of those of which nothing is left."""
+
+        async def main() -> list[str]:
+            engine = LocalEngine(home)
+            scene = Scene(database, engine)
+            try:
+                await story(scene)
+            finally:
+                await engine.delete_many("default", live=True)
+                await engine.close()
+            return scene.cleared
+
+        return asyncio.run(main())
+
+    yield played
+    database.close()
+
+
+Play = Callable[[Callable[[Scene], Awaitable[None]]], list[str]]
+
+
+def test_one_that_the_engine_will_not_delete_keeps_no_other_one(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    async def story(scene: Scene) -> None:
+        for name in ("first", "second"):
+            await scene.hand_in(name)
+            await scene.database.run(mark_delete, f"id-ann-{name}", now_millis())
+        scene.engine.refuses = {"first": ClusterRefused("an admission rule says no")}
+        await scene.loose_ends.settle_at_a_start()
+        assert await scene.asked() == []
+        left = [job.name for job in await scene.engine.list() if not job.deleting]
+        assert left == ["first"]
+        assert (await scene.database.read(job_of, "ann", "first")).name == "first"
+
+    assert play(story) == ["id-ann-second"]
+    assert "ann~first is not deleted: an admission rule says no" in caplog.text
+
+
+def test_a_server_starts_while_its_engine_cannot_finish_a_delete(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("first")
+        await scene.database.run(mark_delete, "id-ann-first", now_millis())
+        scene.engine.refuses = {"first": ClusterUnreachable("away")}
+        await scene.loose_ends.settle_at_a_start()
+        assert await scene.asked() == ["first"]
+
+        tying = asyncio.create_task(scene.loose_ends.tie_up())
+        scene.engine.refuses = {}
+        while await scene.asked():
+            await asyncio.sleep(0.05)
+        tying.cancel()
+
+    assert play(story) == ["id-ann-first"]
+
+
+def test_a_delete_that_was_refused_for_a_lock_is_not_carried_out_later(play: Play) -> None:
+    """It was told so, and whoever asked may have thought better of it."""
+
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("first")
+        scene.engine.refuses = {"first": DatabaseLocked("held by a backup")}
+        with pytest.raises(DatabaseLocked):
+            await scene.delete("first")
+        assert await scene.asked() == []
+
+    assert play(story) == []
+
+
+def test_a_full_database_keeps_nobody_from_making_room(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(scene: Scene) -> None:
+        for name in ("first", "second"):
+            await scene.hand_in(name, "true")
+            await scene.ends(name)
+        run = scene.database.run
+
+        async def full_for_marks(deed: Any, *with_: Any) -> Any:
+            if deed in (mark_delete, mark_deletes) and with_[-1] is not None:
+                raise RecordsFull("its disk is full")
+            return await run(deed, *with_)
+
+        monkeypatch.setattr(scene.database, "run", full_for_marks)
+        await scene.delete("first")
+        assert (await scene.delete_finished()).jobs == 1
+        assert await scene.engine.list() == []
+
+    assert play(story) == ["id-ann-first", "id-ann-second"]
+
+
+def test_one_that_ends_while_many_are_deleted_goes_with_its_record(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("early", "true")
+        await scene.ends("early")
+        await scene.hand_in("late")
+        await scene.hand_in("lives")
+
+        async def end_the_late() -> None:
+            await scene.engine.stop("default", "late")
+            await scene.ends("late")
+
+        scene.engine.before_many = end_the_late
+        assert (await scene.delete_finished()).jobs == 2
+        assert [job.name for job in await scene.engine.list()] == ["lives"]
+        assert (await scene.database.read(job_of, "ann", "lives")).name == "lives"
+        assert await scene.asked() == []
+
+    assert sorted(play(story)) == ["id-ann-early", "id-ann-late"]
+
+
+def test_of_many_of_which_one_was_refused_the_others_leave_no_record(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("gone", "true")
+        await scene.ends("gone")
+        await scene.hand_in("lives")
+        scene.engine.after_many = ClusterRefused("one of them may not go")
+        with pytest.raises(ClusterRefused):
+            await scene.delete_finished()
+        assert (await scene.database.read(job_of, "ann", "lives")).name == "lives"
+        assert await scene.asked() == []
+        assert scene.deleting.underway == set()
+
+    assert play(story) == ["id-ann-gone"]
+
+
+def test_what_somebody_deletes_at_this_moment_is_no_loose_end(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("first", "true")
+        await scene.ends("first")
+
+        async def look() -> None:
+            assert await scene.asked() == ["first"]
+            await scene.loose_ends.settle_all()
+            assert scene.cleared == []
+
+        scene.engine.before_many = look
+        await scene.delete_finished()
+
+    assert play(story) == ["id-ann-first"]
