@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from regatta.api.job import RestartScope
 from regatta.api.load import load_job
 from regatta.api.openpai.wanted import Setting
 from regatta.server.openpai.jobs import job_answers
@@ -15,7 +18,7 @@ from regatta.server.openpai.jobs.job_answers import (
     job_attempts,
     names_the_engines,
 )
-from regatta.server.openpai.jobs.task_answers import history_of, roles_shown
+from regatta.server.openpai.jobs.task_answers import at_each_attempt, history_of, roles_shown
 from regatta.server.openpai.jobs.telling.author_names import story_told
 from regatta.server.openpai.jobs.telling.role_plans import plan_named
 from regatta.server.openpai_states import State
@@ -196,3 +199,66 @@ def test_a_document_is_read_for_names_that_nobody_wrote(message: str, read: bool
 def test_a_name_that_is_its_authors_is_part_of_many_words() -> None:
     row = a_row(protocol=1, state="WAITING", engine_name="e", name="e", message="waits for memory")
     assert not names_the_engines(row)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("alone", [False, True], ids=["all again", "one by one"])
+def test_what_is_told_of_an_attempt_is_the_same_from_less(
+    seed: int, alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random histories: tasks that ran on, started late, started twice, or never."""
+    dice = random.Random(seed)
+    count = dice.randint(1, 6)
+    replicas = [
+        a_replica(
+            dice.choice(("ps-server", "worker")),
+            attempt,
+            index,
+            uid=f"{attempt}-{index}-{life}",
+            phase=dice.choice(("Running", "Failed", "Succeeded")),
+            exit_code=dice.choice((None, 0, 3, 137)),
+            reason=dice.choice(("", "OOMKilled", "Evicted")),
+            created_at=dice.randrange(9),
+            started_at=dice.choice((None, dice.randrange(9))),
+        )
+        for attempt in range(count)
+        for index in range(3)
+        for life in range(dice.randrange(3))
+    ]
+    ends = [
+        AttemptRow(
+            number=number,
+            started_at=number,
+            ended_at=number + 1,
+            outcome=dice.choice(("Failed", "Restarted", "Completed")),
+            reason="",
+            message=f"ended {number}",
+            blamed_role=dice.choice((None, "ps-server", "worker")),
+            blamed_index=dice.randrange(3),
+            exit_code=dice.choice((None, 3)),
+        )
+        for number in range(count)
+        if dice.random() < 0.8
+    ]
+    done = {"minSucceededTaskCount": 1, "minFailedTaskCount": 2}
+    roles = [a_task_role("ps_server", "true", 3, **done), a_task_role("worker", "true", 3)]
+    text = version_one("j", *roles)
+    state = dice.choice(("RUNNING", "FAILED", "SUCCEEDED", "STOPPED"))
+    row = a_row(protocol=1, state=state, attempt=count - 1, engine_name="j", name="j")
+    story = a_story(text, row, *replicas, attempts=ends)
+    assert story.job is not None
+    if alone:
+        policy = replace(story.job.spec.run_policy, restart_scope=RestartScope.REPLICA)
+        spec = replace(story.job.spec, run_policy=policy)
+        story = replace(story, job=replace(story.job, spec=spec))
+
+    shown = job_attempts(story, range(count))
+
+    monkeypatch.setattr(job_answers, "at_each_attempt", lambda story: [story] * count)
+    assert shown == job_attempts(story, range(count))
+
+
+def test_of_a_job_that_starts_again_as_a_whole_little_is_looked_at_for_each_attempt() -> None:
+    replicas = [a_replica("ps-server", number, index) for number in range(50) for index in range(2)]
+    told = at_each_attempt(a_story(ONE, a_row(attempt=49), *replicas))
+    assert [len(story.replicas) for story in told] == [2] * 50

@@ -16,7 +16,7 @@ from regatta.server.openpai.jobs.job_shapes import (
     OpenPaiSummary,
     RetryDetails,
 )
-from regatta.server.openpai.jobs.task_answers import roles_shown
+from regatta.server.openpai.jobs.task_answers import at_each_attempt, roles_shown
 from regatta.server.openpai.jobs.telling.author_names import story_told
 from regatta.server.openpai.jobs.telling.completion_triggers import trigger_of
 from regatta.server.openpai_states import FINAL_STATES, NO_EXIT_CODE, State, SubState
@@ -227,8 +227,8 @@ def detail(story: JobStory, number: int) -> OpenPaiDetail:
 
 
 def job_attempts(story: JobStory, numbers: Iterable[int]) -> list[OpenPaiJobAttempt]:
-    story = story_told(story)  # once: of many attempts that is most of the work
-    return [_job_attempt(story, number) for number in numbers]
+    told = at_each_attempt(story_told(story))
+    return [_job_attempt(told[number], number) for number in numbers]
 
 
 def _job_attempt(story: JobStory, number: int) -> OpenPaiJobAttempt:

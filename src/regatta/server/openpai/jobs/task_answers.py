@@ -8,9 +8,10 @@ that ran on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from regatta.api.job import Job, RestartScope
 from regatta.controller.environment.pai import fixed_and_dealt
@@ -75,6 +76,27 @@ def lives_of(
     if mine and not _starts_alone(story.job):
         mine = [one for one in mine if one.attempt == mine[-1].attempt]
     return [_life(story.row, one) for one in mine]
+
+
+def at_each_attempt(story: JobStory) -> list[JobStory]:
+    """As much of it as is told of each attempt, by number. Where a job failed ten thousand times,
+    looking through all of it for each would take minutes."""
+    count = story.row.attempt + 1
+    if story.job is None or _starts_alone(story.job):
+        return [story] * count
+    ends = {one.number: one for one in story.attempts}
+    begun: dict[int, dict[tuple[str, int], list[ReplicaRow]]] = {}
+    for one in story.replicas:
+        lives = begun.setdefault(one.attempt, {})
+        lives.setdefault((one.role, one.replica_index), []).append(one)
+    shown: dict[tuple[str, int], list[ReplicaRow]] = {}
+    told = []
+    for number in range(count):
+        shown |= begun.get(number, {})
+        replicas = tuple(chain.from_iterable(shown.values()))
+        mine = (ends[number],) if number in ends else ()
+        told.append(replace(story, replicas=replicas, attempts=mine))
+    return told
 
 
 def history_of(story: JobStory, plan: RolePlan, index: int, attempt: int) -> TaskHistory:
