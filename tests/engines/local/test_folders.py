@@ -11,6 +11,7 @@ from regatta.engines.local import folders
 from regatta.engines.local.folders import remove_some, size_on_disk
 from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.on_behalf.own_folders import LINK
+from regatta.engines.local.replicas.removing import remove_tree
 from tests.engines.local.jobs import eventually
 from tests.engines.local.replicas.test_removing_later import growing
 
@@ -70,6 +71,7 @@ def test_what_programs_made_is_measured_as_far_as_that_is_soon_done(
         top = inner
     os.close(top)
     assert size_on_disk(home.job("deep")) > 10_000
+    assert remove_tree(home.job("deep")) is None  # no other tool would
 
     folder = a_folder(home, "wide", pods=1)
     for number in range(50):
