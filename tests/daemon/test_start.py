@@ -42,7 +42,7 @@ def processes_of(regatta: Regatta) -> list[str]:
             continue
         home = f"REGATTA_HOME={regatta.environment['REGATTA_HOME']}\0"
         guards = "regatta.daemon.guardian" in command
-        if home in environment and "regatta.server.run" in command and not guards:
+        if home in environment and "-m regatta.server " in command and not guards:
             found.append(command)
     return found
 

@@ -133,7 +133,7 @@ def spawn_guardian(files: ServerFiles, *, adopt: int | None = None) -> None:
     # Without site-packages, so that it starts fast and stays small, and without this directory,
     # where anything may lie.
     guardian = [sys.executable, "-P", "-S", "-m", "regatta.daemon.guardian"]
-    server = [sys.executable, "-m", "regatta.server.run"]
+    server = [sys.executable, "-m", "regatta.server"]
     command = [*guardian, str(files.folder), str(adopt or 0), *server]
     log = files.open_log()
     nothing = os.open(os.devnull, os.O_RDONLY)

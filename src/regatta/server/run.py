@@ -1,6 +1,6 @@
 """The server's process: one per state folder, on a loopback port, until it is asked to leave.
 
-`python -m regatta.server.run` is what the guardian starts; `regatta serve` runs the same in the
+`python -m regatta.server` is what the guardian starts; `regatta serve` runs the same in the
 foreground, without a guardian. Killing this process at any instant is safe: replicas run on, and
 the next server finds them.
 """
@@ -288,5 +288,5 @@ def _names_of(host: str) -> tuple[str, ...]:
     return (f"[{host}]" if ":" in host else host,)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # as guardians start it that have run since an earlier version
     sys.exit(main())
