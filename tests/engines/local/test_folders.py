@@ -13,6 +13,7 @@ from regatta.engines.local.home import Home, open_home
 from regatta.engines.local.on_behalf.own_folders import LINK
 from regatta.engines.local.replicas.removing import remove_tree
 from tests.engines.local.jobs import eventually
+from tests.engines.local.replicas.test_removing import make_chain
 from tests.engines.local.replicas.test_removing_later import growing
 
 
@@ -62,16 +63,9 @@ def test_what_cannot_be_removed_is_told(home: Home, tmp_path: Path) -> None:
 def test_what_programs_made_is_measured_as_far_as_that_is_soon_done(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = str(a_folder(home, "deep", pods=1))
-    top = os.open(here, os.O_RDONLY)
-    for _ in range(3000):
-        os.mkdir("deeper", dir_fd=top)
-        inner = os.open("deeper", os.O_RDONLY, dir_fd=top)
-        os.close(top)
-        top = inner
-    os.close(top)
+    make_chain(a_folder(home, "deep", pods=1))
     assert size_on_disk(home.job("deep")) > 10_000
-    assert remove_tree(home.job("deep")) is None  # no other tool would
+    assert remove_tree(home.job("deep")) is None
 
     folder = a_folder(home, "wide", pods=1)
     for number in range(50):

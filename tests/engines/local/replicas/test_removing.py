@@ -94,16 +94,21 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> No
     assert (tmp_path / "real" / "kept").exists()
 
 
-def test_a_chain_of_folders_longer_than_any_stack_is_removed(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    here = os.open(tree, os.O_RDONLY)
+def make_chain(top: Path) -> None:
+    """Of folders in it: deeper than a path can say, so that it is for the test to remove."""
+    here = os.open(top, os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("deeper", dir_fd=here)
         inner = os.open("deeper", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = inner
     os.close(here)
+
+
+def test_a_chain_of_folders_longer_than_any_stack_is_removed(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    make_chain(tree)
     assert remove_tree(tree) is None
     assert not tree.exists()
 
