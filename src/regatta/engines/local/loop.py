@@ -301,8 +301,9 @@ class Loop:
             self._timers.set_due(uid, self._clock.monotonic() + GPU_LOOK)
             ours = self.ledger.gpus_in_use()
             others = [gpu_hold(gpu).name for gpu in self._machine.gpus if gpu not in ours]
-            held = about_holders(others)
-            again |= tx.set_waiting(uid, f"{WAITS_FOR_GPUS}{held}")
+            told = tx.set_waiting(uid, f"{WAITS_FOR_GPUS}{about_holders(others)}")
+            # That it waits is told at once; who holds them changes as others like, at each look.
+            again |= told and not record.waiting.startswith(WAITS_FOR_GPUS)
         if bound is Bound.SOME:
             pods, again = tx.pods(uid), True
             entry = self.ledger.note(record, pods)  # the next job must see these GPUs as taken

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from sqlalchemy import Connection, select
 
@@ -16,7 +14,6 @@ from regatta.server.records.job_rows import (
     ReplicaRow,
     attempts_of,
     document_of,
-    documents_of,
     events_of,
     job_by_id,
     replicas_of,
@@ -59,14 +56,6 @@ def told_of(
 ) -> tuple[JobStory, list[EventRow]]:
     """The job, and its events with the newest first. Raises NoRecord."""
     return story_of(connection, job_id), events_of(connection, job_id, kind)
-
-
-def jobs_as_submitted(connection: Connection, job_ids: Sequence[str]) -> dict[str, Job]:
-    """By their ids; those that came past the server have none."""
-    return {
-        job_id: decode_job(text)
-        for job_id, text in documents_of(connection, job_ids, "job").items()
-    }
 
 
 def live_jobs(connection: Connection, engine: str) -> list[LiveJob]:

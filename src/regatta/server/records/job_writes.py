@@ -46,23 +46,22 @@ def stops_on_record(connection: Connection) -> list[JobRow]:
     return with_tags(connection, connection.execute(query))
 
 
-def mark_delete(connection: Connection, job_id: str, now: int) -> None:
-    """Raises NoRecord."""
-    _require(connection, job_id)
-    connection.execute(update(jobs).where(jobs.c.id == job_id).values(delete_asked_at=now))
+def mark_deletes(connection: Connection, job_ids: Iterable[str], now: int) -> list[str]:
+    """Those among them that were not to be deleted before."""
+    asked, fresh = list(job_ids), list[str]()
+    for start in range(0, len(asked), AT_ONCE):
+        some = (jobs.c.id.in_(asked[start : start + AT_ONCE]), jobs.c.delete_asked_at.is_(None))
+        fresh += connection.scalars(select(jobs.c.id).where(*some))
+        connection.execute(update(jobs).where(*some).values(delete_asked_at=now))
+    return fresh
 
 
-def unmark_delete(connection: Connection, job_id: str) -> None:
-    """The engine would not."""
-    connection.execute(update(jobs).where(jobs.c.id == job_id).values(delete_asked_at=None))
-
-
-def mark_deletes(connection: Connection, job_ids: Iterable[str], now: int | None) -> None:
-    """Of many; with None they are to be deleted no more."""
+def unmark_deletes(connection: Connection, job_ids: Iterable[str]) -> None:
+    """They are to be deleted no more: the engine would not, or has not."""
     asked = list(job_ids)
     for start in range(0, len(asked), AT_ONCE):
         some = jobs.c.id.in_(asked[start : start + AT_ONCE])
-        connection.execute(update(jobs).where(some).values(delete_asked_at=now))
+        connection.execute(update(jobs).where(some).values(delete_asked_at=None))
 
 
 def deletes_on_record(connection: Connection) -> list[JobRow]:

@@ -7,7 +7,6 @@ not be finished is a loose end (`submitting/loose_ends`).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -22,15 +21,8 @@ from regatta.api.errors import (
 from regatta.engines.base import Engine
 from regatta.engines.inventory import Removal, RunView
 from regatta.server.records.job_rows import JobRow, ids_of_runs, runs_until
-from regatta.server.records.job_writes import (
-    delete_record,
-    mark_delete,
-    mark_deletes,
-    unmark_delete,
-)
+from regatta.server.records.job_writes import delete_record, mark_deletes, unmark_deletes
 from regatta.server.records.team_database import Database
-
-log = logging.getLogger(__name__)
 
 
 class Deleting:
@@ -47,37 +39,39 @@ class Deleting:
         self._clear, self._now = clear, now
         #: Records of which somebody deletes many at this moment.
         self.underway: set[str] = set()
+        #: Records of what the engine has deleted, until they are gone: on a full disk nothing else
+        #: says so.
+        self._owed: set[str] = set()
 
     async def delete(self, row: JobRow) -> None:
         """The caller has its turn. What it raises with a status of 500 and more may be a loose
         end."""
-        with suppress(RecordsFull):  # the engine makes room by it
-            await self._database.run(mark_delete, row.id, self._now())
+        marked = await self._mark([row.id])
         try:
             with suppress(JobNotFound):  # only the record still tells of it
                 await self._engine.delete(row.namespace, row.engine_name)
         except RegattaError as why:
             locked = isinstance(why, DatabaseLocked)
             going = await self._going(row.namespace) if locked else set()
-            if _may_be_refused(why) and row.engine_uid not in going:
-                await self._database.run(unmark_delete, row.id)
+            if marked is not None and _may_be_refused(why) and row.engine_uid not in going:
+                await self._database.run(unmark_deletes, [row.id])
             raise
         await self._forget_all(row)
 
     async def delete_many(
         self, namespace: str, *, live: bool, ended_before: datetime | None
     ) -> Removal:
-        """As the engine does: some at a time. What it raises with a status of 500 and more may be a
-        loose end."""
+        """As the engine does: some at a time. There may be loose ends after it, whatever it
+        raises."""
         runs = await self._engine.history(namespace)
-        # Of all, since the engine judges once more: one of them may end this moment.
-        uids = [run.uid for run in runs]
-        ids = await self._database.read(ids_of_runs, self._engine_name, uids)
         wanted = [run.uid for run in runs if _is_wanted(run, live, ended_before)]
+        # The engine judges once more: one of these may end this moment.
+        may_be = [run.uid for run in runs if run.ended_at is None and ended_before is None]
+        uids = {*wanted, *may_be}
+        ids = await self._database.read(ids_of_runs, self._engine_name, uids)
         self.underway.update(ids.values())
         try:
-            with suppress(RecordsFull):
-                await self._mark(ids, wanted, self._now())
+            marked = await self._mark([ids[uid] for uid in wanted if uid in ids]) or ()
             try:
                 removal = await self._engine.delete_many(
                     namespace, live=live, ended_before=ended_before
@@ -85,9 +79,9 @@ class Deleting:
             except RegattaError as why:
                 if _may_be_refused(why):
                     with suppress(RegattaError):  # then all of it is a loose end
-                        await self._tell_apart(namespace, ids, keep=await self._going(namespace))
+                        await self._tell_apart(namespace, ids, marked)
                 raise
-            await self._tell_apart(namespace, ids, gone=removal.ending.values())
+            await self._tell_apart(namespace, ids, marked, removal.ending.values())
             return removal
         finally:
             self.underway.difference_update(ids.values())
@@ -96,20 +90,27 @@ class Deleting:
         self,
         namespace: str,
         ids: Mapping[str, str],
-        *,
-        gone: Iterable[str] = (),
-        keep: Collection[str] = (),
+        marked: Collection[str],
+        ending: Iterable[str] = (),
     ) -> None:
-        """What of many was deleted, and what was not. `gone`: these, too, though the engine still
-        tells of them. `keep`: of these that is not known yet."""
-        left = {run.uid for run in await self._engine.history(namespace)}.difference(gone)
-        await self._mark(ids, left.difference(keep), None)
-        for uid in ids.keys() - left - set(keep):
-            with suppress(NoRecord):  # somebody deleted it by its name meanwhile
-                await self.forget(ids[uid])
+        """What of many was deleted, and what was not. `ending`: it was, though the engine still
+        tells of it. What it deletes for another reason stays to be looked at again."""
+        going = (await self._going(namespace)).difference(ending)
+        left = {run.uid for run in await self._engine.history(namespace)}.difference(ending)
+        stays = {ids[uid] for uid in ids.keys() & (left - going)}
+        if back := stays.intersection(marked):
+            await self._database.run(unmark_deletes, back)
+        await self._forget(ids[uid] for uid in ids.keys() - left - going)
 
-    async def _mark(self, ids: Mapping[str, str], uids: Iterable[str], now: int | None) -> None:
-        await self._database.run(mark_deletes, [ids[uid] for uid in uids if uid in ids], now)
+    async def _mark(self, job_ids: list[str]) -> list[str] | None:
+        """Those that were not marked. None: their disk is full, which is the engine's, too, and
+        what it deletes makes room for both."""
+        try:
+            return await self._database.run(mark_deletes, job_ids, self._now())
+        except RecordsFull:
+            if not self._database.address.is_sqlite:
+                raise
+            return None
 
     async def _going(self, namespace: str) -> set[str]:
         """The uids of what the engine deletes already."""
@@ -117,22 +118,14 @@ class Deleting:
 
     async def go_on(self, row: JobRow) -> bool:
         """With what was begun before. The caller has its turn. False: it is deleted no more."""
-        try:
-            with suppress(JobNotFound):
-                job = await self._engine.get(row.namespace, row.engine_name)
-                if job.uid == row.engine_uid:
-                    await self._engine.delete(row.namespace, row.engine_name)
-                elif await self._is_there(row):  # an earlier run, which goes by itself no more
-                    await self._database.run(unmark_delete, row.id)
-                    return False
-        except RegattaError as why:
-            if why.status >= 500:
-                raise
-            log.warning("%s~%s is not deleted: %s", row.username, row.name, why)
-            await self._database.run(unmark_delete, row.id)
-            return False
-        with suppress(NoRecord):  # somebody was faster
-            await self._forget_all(row)
+        with suppress(JobNotFound):
+            job = await self._engine.get(row.namespace, row.engine_name)
+            if job.uid == row.engine_uid:
+                await self._engine.delete(row.namespace, row.engine_name)
+            elif await self._is_there(row):  # an earlier run, which goes by itself no more
+                await self._database.run(unmark_deletes, [row.id])
+                return False
+        await self._forget_all(row)
         return True
 
     async def _is_there(self, row: JobRow) -> bool:
@@ -147,12 +140,22 @@ class Deleting:
         await self._database.run(delete_record, job_id, self._now())
         await self._clear(job_id)
 
+    async def forget_owed(self) -> None:
+        await self._forget(list(self._owed))
+
     async def _forget_all(self, row: JobRow) -> None:
-        for job_id in await self._database.read(runs_until, row):
-            if job_id != row.id:
-                with suppress(NoRecord):  # its time was over just now
-                    await self.forget(job_id)
-        await self.forget(row.id)  # last, so that whoever deletes again finds what is left
+        self._owed.add(row.id)
+        runs = await self._database.read(runs_until, row)
+        # Its own last, so that whoever deletes again finds what is left.
+        await self._forget([*(job_id for job_id in runs if job_id != row.id), row.id])
+
+    async def _forget(self, job_ids: Iterable[str]) -> None:
+        ids = list(job_ids)
+        self._owed.update(ids)
+        for job_id in ids:
+            with suppress(NoRecord):  # somebody deleted it meanwhile, or its time was over
+                await self.forget(job_id)
+            self._owed.discard(job_id)
 
 
 def _is_wanted(run: RunView, live: bool, ended_before: datetime | None) -> bool:

@@ -206,9 +206,8 @@ class Desk:
     ) -> Removal:
         try:
             return await self.deleting.delete_many(namespace, live=live, ended_before=ended_before)
-        except BaseException:
+        finally:
             self.loose_ends.left()
-            raise
 
     async def _in_its_turn(self, row: JobRow) -> JobRow:
         """Whoever has the name by now: another job may have taken it, or given it back. Raises

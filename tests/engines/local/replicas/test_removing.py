@@ -146,6 +146,23 @@ def test_a_removal_that_gets_no_further_ends(place: Path, monkeypatch: pytest.Mo
     assert "Permission denied" in remove_as_nobody(tree)
 
 
+@pytest.mark.skipif(not AS_NOBODY, reason="only root can make what another user cannot remove")
+def test_one_that_stays_keeps_none_of_a_large_folder(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removing, "AT_ONCE", 3)
+    tree = a_tree(place)
+    (tree / "in" / "theirs").mkdir()
+    (tree / "in" / "theirs" / "file").touch()
+    for folder in ("a", "z"):
+        (tree / folder).mkdir()
+        _give(tree / folder)
+        for number in range(10):
+            (tree / folder / str(number)).touch()
+    assert "Permission denied" in remove_as_nobody(tree)
+    assert sorted(path.name for path in tree.rglob("*")) == ["file", "in", "theirs"]
+
+
 def test_nothing_there_is_nothing_to_remove(tmp_path: Path) -> None:
     assert remove_tree(tmp_path / "none") is None
     assert remove_tree(tmp_path / "no" / "parent") is None

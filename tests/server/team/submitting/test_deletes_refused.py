@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from regatta.engines.inventory import Removal
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.server.records.job_rows import job_of
-from regatta.server.records.job_writes import deletes_on_record, mark_delete, mark_deletes
+from regatta.server.records.job_writes import deletes_on_record, mark_deletes
 from regatta.server.records.moments import now_millis
 from regatta.server.records.submits import begin_submit, finish_submit
 from regatta.server.records.team_database import Database
@@ -126,22 +126,37 @@ def test_one_that_the_engine_will_not_delete_keeps_no_other_one(
     async def story(scene: Scene) -> None:
         for name in ("first", "second"):
             await scene.hand_in(name)
-            await scene.database.run(mark_delete, f"id-ann-{name}", now_millis())
+            await scene.database.run(mark_deletes, [f"id-ann-{name}"], now_millis())
         scene.engine.refuses = {"first": ClusterRefused("an admission rule says no")}
         await scene.loose_ends.settle_at_a_start()
-        assert await scene.asked() == []
+        assert await scene.asked() == ["first"]
         left = [job.name for job in await scene.engine.list() if not job.deleting]
         assert left == ["first"]
-        assert (await scene.database.read(job_of, "ann", "first")).name == "first"
+        assert scene.cleared == ["id-ann-second"]
+        # It was never told that it is refused.
+        scene.engine.refuses = {}
+        await scene.loose_ends.settle_all()
+        assert await scene.asked() == []
 
-    assert play(story) == ["id-ann-second"]
-    assert "ann~first is not deleted: an admission rule says no" in caplog.text
+    assert play(story) == ["id-ann-second", "id-ann-first"]
+    assert "left half done still is: an admission rule says no" in caplog.text
+
+
+def test_a_job_whose_submit_was_cut_off_is_deleted_and_not_only_its_record(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.database.run(begin_submit, a_new_job("first"))
+        await scene.engine.submit(*a_submission(a_job("first", "sleep 60"), key="id-ann-first"))
+        await scene.database.run(mark_deletes, ["id-ann-first"], now_millis())
+        await scene.loose_ends.settle_all()
+        assert [job.name for job in await scene.engine.list() if not job.deleting] == []
+
+    assert play(story) == ["id-ann-first"]
 
 
 def test_a_server_starts_while_its_engine_cannot_finish_a_delete(play: Play) -> None:
     async def story(scene: Scene) -> None:
         await scene.hand_in("first")
-        await scene.database.run(mark_delete, "id-ann-first", now_millis())
+        await scene.database.run(mark_deletes, ["id-ann-first"], now_millis())
         scene.engine.refuses = {"first": ClusterUnreachable("away")}
         await scene.loose_ends.settle_at_a_start()
         assert await scene.asked() == ["first"]
@@ -178,7 +193,7 @@ def test_a_full_database_keeps_nobody_from_making_room(
         run = scene.database.run
 
         async def full_for_marks(deed: Any, *with_: Any) -> Any:
-            if deed in (mark_delete, mark_deletes) and with_[-1] is not None:
+            if deed is mark_deletes:
                 raise RecordsFull("its disk is full")
             return await run(deed, *with_)
 
@@ -188,6 +203,86 @@ def test_a_full_database_keeps_nobody_from_making_room(
         assert await scene.engine.list() == []
 
     assert play(story) == ["id-ann-first", "id-ann-second"]
+
+
+def test_what_a_full_database_could_not_forget_is_forgotten_when_it_can(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine made room, and another program took it."""
+    full = True
+
+    async def story(scene: Scene) -> None:
+        nonlocal full
+        for name in ("first", "second", "third"):
+            await scene.hand_in(name, "true")
+            await scene.ends(name)
+        run = scene.database.run
+
+        async def full_for_now(deed: Any, *with_: Any) -> Any:
+            if full:
+                raise RecordsFull("its disk is full")
+            return await run(deed, *with_)
+
+        monkeypatch.setattr(scene.database, "run", full_for_now)
+        with pytest.raises(RecordsFull):
+            await scene.delete("first")
+        with pytest.raises(RecordsFull):
+            await scene.delete_finished()
+        assert (await scene.engine.list(), scene.cleared) == ([], [])
+        full = False
+        await scene.loose_ends.settle_all()
+
+    assert sorted(play(story)) == ["id-ann-first", "id-ann-second", "id-ann-third"]
+
+
+def test_a_full_database_on_another_machine_is_no_reason_to_delete(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("first", "true")
+        await scene.ends("first")
+        monkeypatch.setattr(type(scene.database.address), "is_sqlite", False)
+
+        async def full(*_: Any) -> None:
+            raise RecordsFull("its disk is full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(scene.database, "run", full)
+            with pytest.raises(RecordsFull):
+                await scene.delete("first")
+        assert [job.name for job in await scene.engine.list()] == ["first"]
+
+    assert play(story) == []
+
+
+def test_deleting_many_leaves_what_somebody_asked_before_as_it_is(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("lives")
+        scene.engine.refuses = {"lives": ClusterUnreachable("away")}
+        with pytest.raises(ClusterUnreachable):
+            await scene.delete("lives")
+        await scene.hand_in("over", "true")
+        await scene.ends("over")
+        await scene.delete_finished()
+        assert await scene.asked() == ["lives"]
+
+    assert play(story) == ["id-ann-over"]
+
+
+def test_the_record_of_a_run_that_goes_by_itself_meanwhile_stays(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("recent", "true")
+        await scene.ends("recent")
+
+        async def goes() -> None:
+            await scene.engine.delete("default", "recent")
+
+        scene.engine.before_many = goes
+        long_ago = datetime(2000, 1, 1, tzinfo=UTC)
+        await scene.deleting.delete_many("default", live=False, ended_before=long_ago)
+        assert (await scene.database.read(job_of, "ann", "recent")).name == "recent"
+
+    assert play(story) == []
 
 
 def test_one_that_ends_while_many_are_deleted_goes_with_its_record(play: Play) -> None:

@@ -15,7 +15,7 @@ from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home
 from regatta.server.records.job_rows import job_by_id, job_of
 from regatta.server.records.job_tables import jobs
-from regatta.server.records.job_writes import deletes_on_record, mark_delete, mark_stop
+from regatta.server.records.job_writes import deletes_on_record, mark_deletes, mark_stop
 from regatta.server.records.moments import now_millis
 from regatta.server.records.submits import (
     abandon_submit,
@@ -121,7 +121,7 @@ def test_a_delete_that_was_cut_off_is_carried_out(database: Database, home: Home
             submission, shell = a_submission(a_job(name, "sleep 60"), key=f"id-ann-{name}")
             accepted = await engine.submit(submission, shell)
             await database.run(finish_submit, f"id-ann-{name}", accepted.job)
-            await database.run(mark_delete, f"id-ann-{name}", now_millis())
+            await database.run(mark_deletes, [f"id-ann-{name}"], now_millis())
         for name in ("after", "another"):
             await engine.delete("default", name)
             await _is_gone(engine, name)

@@ -91,10 +91,11 @@ class _Removal:
             pass
 
     def _empty_some(self, folder: int, path: str, top: int, depth: int) -> bool:
-        """Whether there may be more to remove than was listed at once."""
+        """Whether there is more than was listed at once, and some of that is gone."""
         with os.scandir(folder) as listed:
             some = islice(listed, AT_ONCE)
             entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in some]
+        gone = 0
         for name, is_folder in entries:
             if time.monotonic() > self._until:
                 with self.noting(path):
@@ -109,7 +110,8 @@ class _Removal:
                     os.close(_enter(folder, name))  # moving a folder takes the right to write in it
                     os.rename(name, f".{uuid.uuid4()}", src_dir_fd=folder, dst_dir_fd=top)
                     self._moved_up = True
-        return len(entries) == AT_ONCE and self.failure is None
+                gone += 1
+        return gone > 0 and len(entries) == AT_ONCE
 
     def _remove_inner(self, parent: int, name: str, path: str, top: int, depth: int) -> None:
         inner = _enter(parent, name)

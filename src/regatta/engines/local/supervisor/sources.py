@@ -145,6 +145,7 @@ class LauncherFiles:
 
     def begin(self) -> None:
         """Programs are about to be started."""
+        self._deadline = float("inf")
         self._echo.begin()
         self._repeated_from = {folder: _size(f"{folder}/workerlog.0") for folder in self._folders}
 
@@ -177,14 +178,17 @@ class LauncherFiles:
                 self._pump.remark(folder.remark)
 
     def finish(self) -> None:
-        self._deadline = time.monotonic() + FINISH_SECONDS
+        """Of one end, which may ask for it more than once."""
+        now = time.monotonic()
+        if now > self._deadline:
+            return
+        self._deadline = min(self._deadline, now + FINISH_SECONDS)
         self.read()
         for source, _ in self._seen.values():
             self._pump.finish(source)
         for folder, start in self._repeated_from.items():
             self._read_unsaid(f"{folder}/workerlog.0", start)
         self._repeated_from = {}
-        self._deadline = float("inf")  # a replica may start again in place
 
     def _read_unsaid(self, path: str, start: int) -> None:
         """What the launcher would have repeated next."""

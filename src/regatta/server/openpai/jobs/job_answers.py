@@ -181,7 +181,7 @@ def has_attempt(story: JobStory, number: int) -> bool:
 
 def detail(story: JobStory, number: int) -> OpenPaiDetail:
     """`number`: of an attempt that the job has."""
-    story = story_told(story)
+    story = at_each_attempt(story_told(story))[number]
     attempt = AttemptStory(story, number)
     row, spec, trigger = story.row, attempt.spec, attempt.trigger
     status = OpenPaiJobStatus(

@@ -79,10 +79,10 @@ def lives_of(
 
 
 def at_each_attempt(story: JobStory) -> list[JobStory]:
-    """As much of it as is told of each attempt, by number. Where a job failed ten thousand times,
-    looking through all of it for each would take minutes."""
+    """As much of it as is told of each attempt, by number: what was known by then. Where a job
+    failed ten thousand times, looking through all of it for each would take minutes."""
     count = story.row.attempt + 1
-    if story.job is None or _starts_alone(story.job):
+    if _starts_alone(story.job):
         return [story] * count
     ends = {one.number: one for one in story.attempts}
     begun: dict[int, dict[tuple[str, int], list[ReplicaRow]]] = {}

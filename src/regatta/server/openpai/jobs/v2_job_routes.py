@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from regatta.api.job import Job
 from regatta.server.openpai.jobs.config_texts import in_v2s_yaml
 from regatta.server.openpai.jobs.frameworks import row_seen, row_to_change, story_seen
 from regatta.server.openpai.jobs.job_answers import (
     detail,
     has_attempt,
     job_attempts,
-    names_the_engines,
     summary,
 )
 from regatta.server.openpai.jobs.job_bodies import STOP, read_execution_type, read_tag
@@ -44,11 +41,10 @@ from regatta.server.openpai.jobs.job_shapes import (
 from regatta.server.openpai.jobs.list_query import read_list_query
 from regatta.server.openpai.jobs.submitting import submit_config
 from regatta.server.openpai.jobs.telling.author_names import row_told
-from regatta.server.openpai.jobs.telling.role_plans import names_in
+from regatta.server.openpai.jobs.telling.role_names import RoleNames, role_names
 from regatta.server.openpai.openpai_schemas import list_of, openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, no_job
 from regatta.server.records.job_rows import JobRow, document_of
-from regatta.server.records.job_story import jobs_as_submitted
 from regatta.server.responses import answer, answer_many
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
@@ -56,8 +52,6 @@ from regatta.server.team.team import Team
 
 JOBS = "/api/v2/jobs"
 JOB = JOBS + "/{framework}"
-#: That are read for one list.
-MOST_DOCUMENTS = 100
 
 
 def v2_job_routes(team: Team) -> APIRouter:
@@ -86,10 +80,10 @@ def v2_job_routes(team: Team) -> APIRouter:
         page = await team.desk.page(
             caller, query.wanted, query.order, offset=query.offset, limit=query.limit
         )
-        written = await _written(team, page.jobs)
+        names = await role_names(team.database, page.jobs)
 
         def shown() -> Any:
-            summaries = _summaries(page.jobs, written)
+            summaries = _summaries(page.jobs, names)
             if query.with_total_count:
                 return SummariesWithCount(total_count=page.total, data=summaries)
             return summaries
@@ -186,15 +180,8 @@ def v2_job_routes(team: Team) -> APIRouter:
     return routes
 
 
-async def _written(team: Team, rows: Sequence[JobRow]) -> Mapping[str, Job]:
-    """The documents of those that have something to say for which it must be read: few, and of
-    more than a person looks at the first ones, for each may be a megabyte."""
-    ids = [row.id for row in islice(filter(names_the_engines, rows), MOST_DOCUMENTS)]
-    return await team.database.read(jobs_as_submitted, ids) if ids else {}
-
-
-def _summaries(rows: Sequence[JobRow], written: Mapping[str, Job]) -> tuple[OpenPaiSummary, ...]:
-    told = (row_told(row, names_in(written[row.id])) if row.id in written else row for row in rows)
+def _summaries(rows: Sequence[JobRow], names: RoleNames) -> tuple[OpenPaiSummary, ...]:
+    told = (row_told(row, names[row.id]) if row.id in names else row for row in rows)
     return tuple(map(summary, told))
 
 

@@ -12,19 +12,20 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 
 from regatta.api.errors import JobNotFound, NotPossible, RecordsAway, RegattaError
 from regatta.engines.base import Engine
 from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_writes import deletes_on_record, stops_on_record
-from regatta.server.records.submits import Unfinished, settle, unfinished
+from regatta.server.records.submits import ACCEPTING, Unfinished, settle, unfinished
 from regatta.server.records.team_database import Database
 from regatta.server.team.deletes import Deleting
 from regatta.server.team.submitting.turns import Turns
 
 #: Seconds before another try: first, longest.
 RETRY, LONGEST_RETRY = 0.5, 30.0
+#: After a no, unless there is something new.
+REFUSED_RETRY = 300.0
 
 log = logging.getLogger(__name__)
 
@@ -50,20 +51,17 @@ class LooseEnds:
     async def settle_all(self) -> None:
         """Raises what the engine and the database raise, and then that is still to be done: with
         all that comes after it, where they cannot be asked at all."""
-        read, refused = self._database.read, None
-        for end in (
-            *(partial(self._submitted, submit) for submit in await read(unfinished)),
-            *(partial(self._stop, row) for row in await read(stops_on_record)),
-            *(partial(self._delete, row) for row in await read(deletes_on_record)),
-        ):
-            try:
-                await end()
-            except RegattaError as why:
-                if why.status >= 500:
-                    raise
-                refused = refused or why
-        if refused is not None:
-            raise refused
+        refused: list[RegattaError] = []
+        # Each kind is read when the one before it is done: what a submit made may be to be stopped.
+        for submit in await self._database.read(unfinished):
+            await _try(self._submitted(submit), refused)
+        for row in await self._database.read(stops_on_record):
+            await _try(self._stop(row), refused)
+        for row in await self._database.read(deletes_on_record):
+            await _try(self._delete(row), refused)
+        await self._deleting.forget_owed()
+        if refused:
+            raise refused[0]
 
     async def settle_at_a_start(self) -> None:
         """What the engine does not let us finish waits: for that nobody is kept out."""
@@ -97,10 +95,14 @@ class LooseEnds:
 
     async def _delete(self, row: JobRow) -> None:
         async with self._turns.of((row.username, row.name)):
-            # Somebody else may have done it by now, or be at it.
-            left = {other.id for other in await self._database.read(deletes_on_record)}
-            if row.id in left - self._deleting.underway and await self._deleting.go_on(row):
-                log.warning("the delete of %s~%s was cut off; it is done", row.username, row.name)
+            # Somebody else may have done it by now, or be at it; and what is on its way to the
+            # engine would be deleted before it is there.
+            left = {other.id: other for other in await self._database.read(deletes_on_record)}
+            now = left.get(row.id)
+            if now is None or now.id in self._deleting.underway or now.submit_state == ACCEPTING:
+                return
+            if await self._deleting.go_on(now):
+                log.warning("the delete of %s~%s was cut off; it is done", now.username, now.name)
 
     async def tie_up(self) -> None:
         """Until cancelled: whatever is left, once it can be."""
@@ -112,8 +114,22 @@ class LooseEnds:
                 await self.settle_all()
             except RegattaError as trouble:
                 log.warning("what was left half done still is: %s", trouble)
+                if trouble.status < 500:  # asked again at once it would say no again
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._some.wait(), REFUSED_RETRY)
+                else:
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, LONGEST_RETRY)
                 self._some.set()
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_RETRY)
             else:
                 pause = RETRY
+
+
+async def _try(end: Awaitable[None], refused: list[RegattaError]) -> None:
+    """A no to one says nothing of the others."""
+    try:
+        await end
+    except RegattaError as why:
+        if why.status >= 500:
+            raise
+        refused.append(why)
