@@ -115,6 +115,18 @@ def test_a_try_that_left_more_than_there_was_time_for_costs_the_next_one_nothing
     assert read_back(tmp_path)[1:] == ["[1] first try", "[1] second try"]
 
 
+def test_one_end_waits_for_files_once_however_often_it_looks(
+    files: LauncherFiles, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "FINISH_SECONDS", -1.0)  # over before it begins
+    files.begin()
+    workers_say(folder, "late", [1])
+    files.finish()
+    monkeypatch.setattr(sources, "FINISH_SECONDS", 60.0)
+    files.finish()
+    assert read_back(tmp_path) == ["workerlog.1 was too long to be read to its end"]
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "paddle"
