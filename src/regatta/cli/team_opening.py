@@ -125,7 +125,8 @@ def _on_machine(
     from regatta.engines.local.engine import LocalEngine
 
     wanted = isolation_of(settings.isolation, kind, host, file=config_path())
-    share = share_of(settings.default_fs_uri, config_path())
+    accounts = wanted.kind == "users"
+    share = share_of(settings.default_fs_uri, config_path(), accounts=accounts)
 
     def open_engine(database: Database) -> tuple[Engine, Grounds]:
         require_no_weaker(home.path, wanted.kind, on_command_line=kind is not None)

@@ -57,6 +57,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     default_fs_uri: str = ""
     #: Only the settings of the server that takes it say what that stands for; no client sends this.
     fs_uri_is_servers: bool = False
+    #: And this is what its client said, in vain.
+    unheard_fs_uri: str = ""
 
 
 class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

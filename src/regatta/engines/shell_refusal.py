@@ -19,13 +19,20 @@ ON_CLUSTER = {
         "the image, or workingDir of the container, says where commands run",
     ),
     "runtime": ("--runtime", "the nodes have their own container runtime"),
-    "no_gpu": ("--no-gpu", "take nvidia.com/gpu out of the job's resources with --set or by hand"),
+    "no_gpu": (
+        "--no-gpu",
+        "take nvidia.com/gpu out of its requests and limits; in one of OpenPAI's files, write "
+        "gpuNumber: 0 (v1) or gpu: 0 (v2)",
+    ),
     "environment": ("the shell's environment", "variables are those of the job file and of --env"),
 }
 #: The same, of a team's server on a machine of its own; which checks are skipped is its author's to
 #: say there.
 ON_SERVER = {
-    "volumes": ("--volume", "volumes are those of the job file: a hostPath is a folder of its own"),
+    "volumes": (
+        "--volume",
+        "volumes are those of the job file; its hostPath is a folder of the server's machine",
+    ),
     "python": ("--python", "its settings say what `python` is; the job's command may name a path"),
     "directory": (
         "--workdir",

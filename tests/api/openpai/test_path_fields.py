@@ -100,6 +100,20 @@ def test_without_a_root_whoever_can_name_one_is_told_how(written: str, servers: 
     assert ("team.defaultFsUri" in problem.message) == servers
 
 
+@pytest.mark.parametrize(("said", "told"), [("/srv/mine", True), ("/srv/files", False)])
+def test_who_names_another_root_than_the_servers_is_told(said: str, told: bool) -> None:
+    root = Setting(default_fs_uri="/srv/files", fs_uri_is_servers=True, unheard_fs_uri=said)
+    found = warnings(v1(dataDir="$PAI_DEFAULT_FS_URI/data", outputDir="/srv/files/out"), root)
+    assert found == (
+        {
+            "dataDir": "$PAI_DEFAULT_FS_URI is /srv/files here, as this server's settings say, and "
+            'not "/srv/mine"'
+        }
+        if told
+        else {}
+    )
+
+
 def test_data_is_only_told_of_and_may_be_anywhere() -> None:
     config = v1(dataDir="/mnt/data")
     assert variables(config)["PAI_DATA_DIR"] == "/mnt/data"

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
+from sqlalchemy import update
 
 from regatta.api.job import Job
 from regatta.server.records.job_lists import list_jobs
 from regatta.server.records.job_rows import JobRow, job_by_id, job_of
+from regatta.server.records.job_tables import jobs
 from regatta.server.team.forgetting import clean
 from regatta.server.team.team_settings import TeamSettings
 from tests.doors import eventually, shell_job
@@ -40,6 +42,11 @@ def _row(team: TeamServer, user: str, name: str) -> JobRow:
 
 def _folders(team: TeamServer, job_id: str) -> list[Path]:
     return list(team.work.glob(f"*/jobs/{job_id}"))
+
+
+def _all_folders(team: TeamServer) -> list[Path]:
+    """But those whose removal goes on by itself."""
+    return list(team.work.glob("*/jobs/[!.]*"))
 
 
 def _ended(team: TeamServer, user: str, name: str, state: str = "SUCCEEDED") -> JobRow:
@@ -95,12 +102,12 @@ def test_a_clients_own_shell_means_nothing_here(team: TeamServer) -> None:
 
 
 def test_a_refused_submit_leaves_no_record_and_no_folder(team: TeamServer) -> None:
-    before = list(team.work.glob("*/jobs/*"))
+    before = _all_folders(team)
     refused = _send(team, "hasty", shell_job("huge", replicas=100_000))
     assert refused.status == 422, refused.body
     found = team.database.read_here(list_jobs).jobs
     assert not [row for row in found if row.username == "hasty"]
-    assert list(team.work.glob("*/jobs/*")) == before
+    assert _all_folders(team) == before
 
 
 def test_a_share_that_nobody_named_is_one_for_the_servers_settings(team: TeamServer) -> None:
@@ -120,12 +127,12 @@ def test_a_share_that_nobody_named_is_one_for_the_servers_settings(team: TeamSer
 
 
 def test_a_dry_run_leaves_nothing_behind(team: TeamServer) -> None:
-    before = list(team.work.glob("*/jobs/*"))
+    before = _all_folders(team)
     shown = team.ask(
         "POST", JOBS + "?dryRun=true", team.token("dry"), body={"text": shell_job("x")}
     )
     assert shown.status == 200, shown.body
-    assert list(team.work.glob("*/jobs/*")) == before
+    assert _all_folders(team) == before
     assert not team.ask("GET", JOBS, team.token("dry")).json["items"]
 
 
@@ -163,6 +170,33 @@ def test_a_stopped_job_is_stopping_at_once(team: TeamServer) -> None:
     path = "/regatta/v1/namespaces/user-stopper/jobs/long/stop"
     assert team.ask("POST", path, team.token("stopper")).status == 200
     assert _row(team, "stopper", "long").state in ("STOPPING", "STOPPED")
+
+
+@pytest.mark.parametrize(
+    ("method", "way", "body"),
+    [
+        ("PUT", "/api/v2/jobs/{0}~run/executionType", {"value": "STOP"}),
+        ("PUT", "/api/v1/user/{0}/jobs/run/executionType", {"value": "STOP"}),
+        ("DELETE", "/api/v1/jobs/{0}~run", None),
+    ],
+    ids=["stop", "v1-stop", "delete"],
+)
+def test_what_is_done_to_an_earlier_run_is_not_done_to_another_that_has_its_name(
+    team: TeamServer, request: pytest.FixtureRequest, method: str, way: str, body: Any
+) -> None:
+    """As after an older copy of the records was put back."""
+    user = request.node.callspec.id
+    _send(team, user, shell_job("run", "sleep 60"))
+    eventually(lambda: _row(team, user, "run").state == "RUNNING", "it to run")
+    earlier = update(jobs).where(jobs.c.username == user).values(engine_uid=f"before-{user}")
+    team.database.run_here(lambda connection: connection.execute(earlier))
+
+    answer = team.ask(method, way.format(user), team.token(user), body=body)
+
+    assert answer.status in (200, 202), answer.body
+    there = team.ask("GET", f"/regatta/v1/namespaces/user-{user}/jobs/run", team.admin_token())
+    assert there.json["status"]["phase"] == "Running"
+    assert "abort" not in there.json["spec"].get("runPolicy", {})
 
 
 def test_a_deleted_job_goes_with_its_record_and_its_folder(team: TeamServer) -> None:

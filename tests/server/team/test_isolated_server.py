@@ -89,7 +89,7 @@ def test_a_dry_run_with_a_hostile_python_runs_as_who_sent_it(
     server.ask("POST", "/regatta/v1/jobs?dryRun=true", server.token("ann"), body=body)
     assert (told / "uid").read_text() == f"{UIDS.start}\n"
     assert (told / "database").read_bytes() == b""
-    assert list(place.glob("work/*/jobs/*")) == []  # a rehearsal leaves nothing
+    assert list(place.glob("work/*/jobs/[!.]*")) == []  # a rehearsal leaves nothing
 
 
 def with_command(*command: str, **more: object) -> str:

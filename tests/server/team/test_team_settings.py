@@ -31,7 +31,7 @@ def test_every_setting_is_read() -> None:
         "database": "postgresql://db/regatta",
         "visibility": "group",
         # YAML reads a bare `off` as false.
-        "rates": {"submits": False, "signInName": "5/min"},
+        "rates": {"submits": False, "signInName": "5/2min"},
         "keepDays": 30,
         "auditDays": 0,
         "signIn": "openpai",
@@ -43,7 +43,7 @@ def test_every_setting_is_read() -> None:
     assert read_team_settings(FILE, said) == TeamSettings(
         database="postgresql://db/regatta",
         visibility=Visibility.GROUP,
-        rates=Rates(submits=Rate(0, 1.0), sign_in_name=Rate(5, 60.0)),
+        rates=Rates(submits=Rate(0, 1.0), sign_in_name=Rate(5, 120.0)),
         keep_days=30,
         audit_days=0,
         tells_unknown_users=True,
@@ -152,5 +152,11 @@ def test_a_share_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
         assert share_of(there, file) == ()
     (said,) = share_of(str(tmp_path / "none"), file)
     assert "which is no folder of this machine now" in said
+    (said,) = share_of(str(tmp_path), file, accounts=True)
+    assert f"install -d -m 1777 {tmp_path}/Output" in said
+    output = tmp_path / "Output"
+    output.mkdir()
+    output.chmod(0o1777)
+    assert share_of(str(tmp_path), file, accounts=True) == ()
     with pytest.raises(BadSetting, match=r"team.defaultFsUri is 'share'; write a path that begins"):
         share_of("share", file)

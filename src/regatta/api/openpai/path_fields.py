@@ -56,6 +56,8 @@ def folders(*, job: str, data: str, output: str, code: str, setting: Setting) ->
             said[field] = ""
             how = _ASK_FOR_ROOT if setting.fs_uri_is_servers else _SET_ROOT
             problems.append(Problem(field, f"found ${ROOT}, which stands for nothing here; {how}"))
+        elif _names_root(written) and setting.unheard_fs_uri not in ("", setting.default_fs_uri):
+            problems.append(Problem(field, _other_root(setting), "warning"))
     reached: dict[str, str] = {}
     for field in ("outputDir", "codeDir"):
         problems += _about(field, said[field], setting)
@@ -124,6 +126,13 @@ def _about(field: str, said: str, setting: Setting) -> Iterator[Problem]:
                 "in their variables",
                 "warning",
             )
+
+
+def _other_root(setting: Setting) -> str:
+    return (
+        f"${ROOT} is {setting.default_fs_uri} here, as this server's settings say, and not "
+        f"{shown(setting.unheard_fs_uri)}"
+    )
 
 
 def _where_it_is_not(setting: Setting) -> str:

@@ -22,6 +22,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     default_fs_uri: str = ""
     #: It is for whoever runs the server to say, and not for whoever submits.
     fs_uri_is_servers: bool = False
+    #: What whoever submits says all the same.
+    unheard_fs_uri: str = ""
 
     @property
     def owner(self) -> str:

@@ -74,7 +74,8 @@ def restart(context: click.Context) -> Exit:
         raise Stop(
             Exit.INVALID,
             f"{server} can be stopped from here, and not started",
-            "Restart it where it runs, or leave out --server and REGATTA_SERVER.",
+            "Restart it where it runs. Without --server and REGATTA_SERVER this restarts the one "
+            "of this machine.",
         )
     from regatta.daemon.find import local_files
 

@@ -13,7 +13,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
 from regatta.api.errors import BadSetting
@@ -27,7 +27,7 @@ MOST_KEYS = 100_000
 _ROUNDING = 1e-6
 
 _PERIODS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_RATE = re.compile(r"\s*([0-9]{1,9})\s*/\s*(s|min|h)\s*")
+_RATE = re.compile(r"\s*([0-9]{1,9})\s*/\s*([0-9]{0,4})\s*(s|min|h)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,17 @@ class Rate:
 
 
 def rate_of(setting: str, text: str) -> Rate:
-    """`600/min`, or `off`; `setting` is where it was written."""
+    """`600/min`, `30/5min`, or `off`; `setting` is where it was written."""
     if text.strip() == "off":
         return Rate(0, 1.0)
     found = _RATE.fullmatch(text)
-    if found is None or int(found.group(1)) == 0:
+    count, periods = (int(found.group(1)), int(found.group(2) or 1)) if found else (0, 0)
+    if found is None or not count or not periods:
         raise BadSetting(
-            f"{setting} is {text!r}; write a number, a slash and s, min or h, such as 600/min, "
-            "or off for no limit"
+            f"{setting} is {text!r}; write a number, a slash and s, min or h, such as 600/min or "
+            "30/5min, or off for no limit"
         )
-    return Rate(int(found.group(1)), _PERIODS[found.group(2)])
+    return Rate(count, periods * _PERIODS[found.group(3)])
 
 
 class Limiter:
@@ -120,15 +121,6 @@ class Rates:
     #: Sign-ins that fail, per address and per name.
     sign_in_address: Rate = Rate(30, 300.0)
     sign_in_name: Rate = Rate(10, 300.0)
-
-
-def rates_of(written: dict[str, str]) -> Rates:
-    """From settings that are named as the fields are, those that somebody wrote."""
-    known = [field.name for field in fields(Rates)]
-    for name in written:
-        if name not in known:
-            raise BadSetting(f"there is no rate {name!r}; there are {', '.join(known)}")
-    return Rates(**{name: rate_of(name, text) for name, text in written.items()})
 
 
 class RequestLimits:

@@ -153,13 +153,20 @@ def live_rows(connection: Connection, engine: str, most: int) -> list[JobRow]:
     return with_tags(connection, connection.execute(newest))
 
 
-def runs_until(connection: Connection, row: JobRow) -> list[str]:
-    """The ids of this run and of those before it in the same place, as far as they are on record.
-    What is on its way there is not there yet."""
-    place = [jobs.c[name] == getattr(row, name) for name in ("engine", "namespace", "engine_name")]
+def runs_until(connection: Connection, job_ids: Sequence[str]) -> list[str]:
+    """The ids of these runs and of those before them in the same places, the oldest first, as far
+    as they are on record. What is on its way there is not there yet."""
+    last = jobs.alias()
+    same = [jobs.c[name] == last.c[name] for name in ("engine", "namespace", "engine_name")]
     there = (jobs.c.engine_uid.is_not(None), jobs.c.deleted_at.is_(None))
-    query = select(jobs.c.id).where(*place, *there, jobs.c.submitted_at <= row.submitted_at)
-    return list(connection.scalars(query))
+    found: dict[str, int] = {}
+    for start in range(0, len(job_ids), AT_ONCE):
+        asked = last.c.id.in_(job_ids[start : start + AT_ONCE])
+        query = select(jobs.c.id, jobs.c.submitted_at).where(
+            asked, *same, *there, jobs.c.submitted_at <= last.c.submitted_at
+        )
+        found.update(dict(connection.execute(query).all()))
+    return sorted(found, key=lambda job_id: found[job_id])
 
 
 def owns_jobs(connection: Connection, username: str) -> bool:

@@ -49,7 +49,8 @@ class Deleting:
         marked = await self._mark([row.id])
         try:
             with suppress(JobNotFound):  # only the record still tells of it
-                await self._engine.delete(row.namespace, row.engine_name)
+                if await has_its_name(self._engine, row):
+                    await self._engine.delete(row.namespace, row.engine_name)
         except RegattaError as why:
             locked = isinstance(why, DatabaseLocked)
             going = await self._going(row.namespace) if locked else set()
@@ -100,7 +101,9 @@ class Deleting:
         stays = {ids[uid] for uid in ids.keys() & (left - going)}
         if back := stays.intersection(marked):
             await self._database.run(unmark_deletes, back)
-        await self._forget(ids[uid] for uid in ids.keys() - left - going)
+        gone = [ids[uid] for uid in ids.keys() - left - going]
+        self._owed.update(gone)
+        await self._forget(await self._database.read(runs_until, gone))
 
     async def _mark(self, job_ids: list[str]) -> list[str] | None:
         """Those that were not marked. None: their disk is full, which is the engine's, too, and
@@ -119,8 +122,7 @@ class Deleting:
     async def go_on(self, row: JobRow) -> bool:
         """With what was begun before. The caller has its turn. False: it is deleted no more."""
         with suppress(JobNotFound):
-            job = await self._engine.get(row.namespace, row.engine_name)
-            if job.uid == row.engine_uid:
+            if await has_its_name(self._engine, row):
                 await self._engine.delete(row.namespace, row.engine_name)
             elif await self._is_there(row):  # an earlier run, which goes by itself no more
                 await self._database.run(unmark_deletes, [row.id])
@@ -145,7 +147,7 @@ class Deleting:
 
     async def _forget_all(self, row: JobRow) -> None:
         self._owed.add(row.id)
-        runs = await self._database.read(runs_until, row)
+        runs = await self._database.read(runs_until, [row.id])
         # Its own last, so that whoever deletes again finds what is left.
         await self._forget([*(job_id for job_id in runs if job_id != row.id), row.id])
 
@@ -156,6 +158,13 @@ class Deleting:
             with suppress(NoRecord):  # somebody deleted it meanwhile, or its time was over
                 await self.forget(job_id)
             self._owed.discard(job_id)
+
+
+async def has_its_name(engine: Engine, row: JobRow) -> bool:
+    """Whether the engine's job of this name is the one that is on record, and none that came past
+    the server or after a copy of the records that somebody put back. Raises JobNotFound."""
+    job = await engine.get(row.namespace, row.engine_name)
+    return row.engine_uid in (None, job.uid)
 
 
 def _is_wanted(run: RunView, live: bool, ended_before: datetime | None) -> bool:

@@ -44,7 +44,7 @@ from regatta.server.records.job_writes import (
 )
 from regatta.server.records.team_database import Database
 from regatta.server.streams.open_streams import OpenStreams
-from regatta.server.team.deletes import Deleting
+from regatta.server.team.deletes import Deleting, has_its_name
 from regatta.server.team.grounds import Grounds
 from regatta.server.team.submitting.handing_in import HandingIn, Look, nothing_more
 from regatta.server.team.submitting.loose_ends import LooseEnds
@@ -176,7 +176,8 @@ class Desk:
             row = await self._in_its_turn(row)
             await self.database.run(mark_stop, row.id)
             try:
-                await self.engine.stop(row.namespace, row.engine_name)
+                if await has_its_name(self.engine, row):
+                    await self.engine.stop(row.namespace, row.engine_name)
             except (JobNotFound, NotPossible):  # it has ended; the recorder tells how
                 pass
             except BaseException:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +12,7 @@ from urllib.parse import unquote
 
 from regatta.api.errors import BadSetting
 from regatta.server.accounts.account_rules import DEFAULT_CLUSTER, check_names
-from regatta.server.accounts.rate_limits import Rates, rates_of
+from regatta.server.accounts.rate_limits import Rates, rate_of
 from regatta.server.accounts.visibility import Visibility
 from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.origins import is_origin
@@ -53,9 +55,9 @@ def team_database_url(folder: Path, settings: TeamSettings) -> str:
     return settings.database or f"sqlite:///{folder / 'team.db'}"
 
 
-def share_of(uri: str, file: Path) -> tuple[str, ...]:
+def share_of(uri: str, file: Path, *, accounts: bool = False) -> tuple[str, ...]:
     """What whoever starts a server on a machine has to know of the folder that `defaultFsUri`
-    names. Raises BadSetting."""
+    names; with `accounts`, jobs run as Unix users. Raises BadSetting."""
     scheme, colon, rest = uri.partition("://")
     if not uri or (colon and scheme.lower() != "file"):
         return ()
@@ -66,10 +68,20 @@ def share_of(uri: str, file: Path) -> tuple[str, ...]:
             "file:/// URI"
         )
     if Path(path).is_dir():
-        return ()
+        return _output_of(Path(path)) if accounts else ()
     return (
         f"{SECTION}.defaultFsUri is {uri}, which is no folder of this machine now: OpenPAI's "
         "configs find no code in it, and no place for what they write",
+    )
+
+
+def _output_of(share: Path) -> tuple[str, ...]:
+    output = share / "Output"
+    if any(place.is_dir() and place.stat().st_mode & stat.S_IWOTH for place in (output, share)):
+        return ()
+    return (
+        f"{output} is no folder that every account can write to, and OpenPAI's configs without an "
+        f"outputDir fail there: install -d -m 1777 {shlex.quote(str(output))}",
     )
 
 
@@ -124,7 +136,7 @@ def _rates(value: Any) -> Rates:
         raise BadSetting(f"there is no rate {unknown[0]!r}; there are {', '.join(_RATES)}")
     # YAML reads a bare `off` as false.
     said = {name: "off" if rate is False else str(rate) for name, rate in value.items()}
-    return rates_of({_RATES[name]: rate for name, rate in said.items()})
+    return Rates(**{_RATES[name]: rate_of(name, rate) for name, rate in said.items()})
 
 
 def _clusters(value: object) -> tuple[str, ...]:

@@ -86,3 +86,17 @@ def test_only_a_first_process_that_leaves_the_signal_as_it_is_is_killed_instead(
                 eventually(lambda: outer.poll() is not None)
         finally:
             outer.kill()
+
+
+@pytest.mark.parametrize(("blocks_for", "deaf"), [(2, 1), (contained.LOOKS, 0)])
+def test_one_that_blocks_signals_for_a_moment_does_not_heed_them(
+    monkeypatch: pytest.MonkeyPatch, blocks_for: int, deaf: int
+) -> None:
+    """As a shell does whenever it starts a program."""
+    looks = [contained.BLOCKED] * blocks_for + [contained.DEFAULT]
+    killed: list[int] = []
+    monkeypatch.setattr(contained.tree, "below", lambda *_: [7])
+    monkeypatch.setattr(contained.tree, "kill", lambda pid, _: killed.append(pid))
+    monkeypatch.setattr(contained, "_sigterm_of", lambda pid: looks.pop(0))
+    assert contained.end_the_deaf() == deaf
+    assert killed == [7] * deaf

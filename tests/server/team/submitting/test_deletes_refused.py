@@ -19,7 +19,7 @@ from regatta.api.errors import (
     RecordsFull,
     RegattaError,
 )
-from regatta.engines.inventory import Removal
+from regatta.engines.inventory import Removal, RunView
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.server.records.job_rows import job_of
@@ -42,9 +42,15 @@ class Reluctant:
         self.refuses: dict[str, RegattaError] = {}
         self.before_many: Callable[[], Awaitable[object]] | None = None
         self.after_many: RegattaError | None = None
+        #: The uids of runs that its retention removed.
+        self.forgot: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
+
+    async def history(self, namespace: str) -> list[RunView]:
+        runs = await self._engine.history(namespace)
+        return [run for run in runs if run.uid not in self.forgot]
 
     async def delete(self, namespace: str, name: str) -> None:
         if name in self.refuses:
@@ -71,11 +77,15 @@ class Scene:
     async def _clear(self, job_id: str) -> None:
         self.cleared.append(job_id)
 
-    async def hand_in(self, name: str, command: str = "sleep 60") -> None:
-        await self.database.run(begin_submit, a_new_job(name))
-        submission, shell = a_submission(a_job(name, command), key=f"id-ann-{name}")
+    async def hand_in(self, name: str, command: str = "sleep 60", *, again: str = "") -> None:
+        """`again`: which run of that name, where it is not the first."""
+        key = f"id-ann-{name}{again}"
+        former = f"id-ann-{name}" if again else None
+        new = a_new_job(name, id=key, submitted_at=now_millis())
+        await self.database.run(begin_submit, new, former)
+        submission, shell = a_submission(a_job(name, command), key=key)
         accepted = await self.engine.submit(submission, shell)
-        await self.database.run(finish_submit, f"id-ann-{name}", accepted.job)
+        await self.database.run(finish_submit, key, accepted.job)
 
     async def ends(self, name: str) -> None:
         while not (await self.engine.get("default", name)).finished:
@@ -267,6 +277,18 @@ def test_deleting_many_leaves_what_somebody_asked_before_as_it_is(play: Play) ->
         assert await scene.asked() == ["lives"]
 
     assert play(story) == ["id-ann-over"]
+
+
+def test_runs_that_the_engine_forgot_go_with_the_one_after_them(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("run", "true")
+        await scene.ends("run")
+        await scene.hand_in("run", "true", again="-again")
+        await scene.ends("run")
+        scene.engine.forgot = {(await scene.engine.history("default"))[-1].uid}
+        await scene.delete_finished()
+
+    assert play(story) == ["id-ann-run", "id-ann-run-again"]
 
 
 def test_the_record_of_a_run_that_goes_by_itself_meanwhile_stays(play: Play) -> None:

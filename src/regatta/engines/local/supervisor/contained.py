@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 RUNTIME_SECONDS = 20.0
 #: How often a container's removal is tried.
 REMOVALS = 3
+#: A shell blocks all signals while it starts a program. Who does so at every look means it.
+LOOKS, BETWEEN_LOOKS = 6, 0.02
+DEFAULT, BLOCKED, HEEDED = range(3)
 
 
 def end_the_deaf() -> int:
@@ -32,15 +35,22 @@ def end_the_deaf() -> int:
     A runtime that puts an init before the program has none. Containers of a runtime with a server
     of its own are not below this process; such runtimes bring an init.
     """
-    ended = 0
-    for pid in tree.below(os.getpid(), tree.parents()):
-        if _is_deaf(pid):
-            tree.kill(pid, _signal.SIGKILL)
-            ended += 1
+    ended, left = 0, tree.below(os.getpid(), tree.parents())
+    for _ in range(LOOKS):
+        meant = {pid: _sigterm_of(pid) for pid in left}
+        for pid in meant:
+            if meant[pid] == DEFAULT:
+                tree.kill(pid, _signal.SIGKILL)
+                ended += 1
+        left = [pid for pid in meant if meant[pid] == BLOCKED]
+        if not left:
+            break
+        time.sleep(BETWEEN_LOOKS)
     return ended
 
 
-def _is_deaf(pid: int) -> bool:
+def _sigterm_of(pid: int) -> int:
+    """What SIGTERM means to the first process of a container. Others need not be looked after."""
     fields: dict[str, str] = {}
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
@@ -48,11 +58,15 @@ def _is_deaf(pid: int) -> bool:
                 name, _, value = line.partition(":")
                 fields[name] = value.strip()
         numbers = fields["NSpid"].split()  # from our namespace to its own
-        masks = [int(fields[name], 16) for name in ("SigBlk", "SigIgn", "SigCgt")]
+        blocked, ignored, caught = (
+            bool(int(fields[name], 16) >> (_signal.SIGTERM - 1) & 1)
+            for name in ("SigBlk", "SigIgn", "SigCgt")
+        )
     except (OSError, KeyError, ValueError):
-        return False
-    heeded = any(mask >> (_signal.SIGTERM - 1) & 1 for mask in masks)
-    return len(numbers) > 1 and numbers[-1] == "1" and not heeded
+        return HEEDED
+    if len(numbers) < 2 or numbers[-1] != "1" or ignored or caught:
+        return HEEDED
+    return BLOCKED if blocked else DEFAULT
 
 
 def killed_for_memory(process: dict[str, Any], code: int, kernel_killed: bool) -> str:

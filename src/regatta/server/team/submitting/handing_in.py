@@ -241,6 +241,7 @@ class HandingIn:
             user=user.name,
             default_fs_uri=self._settings.default_fs_uri,
             fs_uri_is_servers=True,
+            unheard_fs_uri=submission.default_fs_uri,
             key=hashlib.sha256(key.encode()).hexdigest()[:32],
         )
 
