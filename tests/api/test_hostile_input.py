@@ -53,6 +53,7 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "a merge of a number": ("a:\n  <<: 3\n", "a merge key (<<) takes a map"),
     "a python object": ("!!python/object/new:os.system [echo]", "is not allowed"),
     "a number of five thousand digits": ("a: " + "9" * 5000, "does not fit 64 bits"),
+    "a number of a word": ('a: !!int "secret"', "the number does not fit 64 bits"),
     "infinity": ("a: .inf", "put it in quotes"),
     "half a surrogate": ("a: \ud800", "surrogate"),
     "half a surrogate in JSON": ('{"a": "\\ud800"}', "surrogate"),
@@ -67,6 +68,14 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 def test_hostile_text_gets_a_sentence(text: str | bytes, sentence: str) -> None:
     [problem] = problems_of(text)
     assert sentence in problem.message
+
+
+@pytest.mark.parametrize("value", ['!!int "hunter2"', "1" * 30, '!!float "hunter2"'])
+def test_a_value_that_is_no_number_is_not_repeated(value: str) -> None:
+    """It may be a secret."""
+    [problem] = problems_of(f"a: {value}")
+    assert "put it in quotes" in problem.message
+    assert value.split('"')[-2 if '"' in value else 0] not in problem.message
 
 
 def test_a_thousand_mistakes_are_cut_to_a_readable_number() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Table, func, insert, select
 
-from regatta.api.errors import NoRecord
+from regatta.api.errors import NoRecord, NotPossible
 from regatta.server.records.job_lists import list_jobs
 from regatta.server.records.job_rows import job_by_id, job_of
 from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
 from regatta.server.records.job_writes import (
+    MOST_TAGS,
     add_tag,
     delete_record,
     mark_stop,
@@ -44,6 +45,16 @@ def test_a_job_that_is_over_stays_what_it_is(database: Database, state: str) -> 
 
 def _a_row(state: str) -> dict[str, object]:
     return {"id": "one", "submit_state": "accepted", "submitted_at": NOW, "state": state}
+
+
+def test_a_job_has_so_many_tags_and_no_more(database: Database) -> None:
+    database.run_here(begin_submit, a_new_job())
+    for number in range(MOST_TAGS):
+        database.run_here(add_tag, ID, f"t{number}")
+    database.run_here(add_tag, ID, "t0")
+    with pytest.raises(NotPossible, match="remove one first"):
+        database.run_here(add_tag, ID, "more")
+    assert len(database.read_here(job_of, "ann", "train").tags) == MOST_TAGS
 
 
 def test_tags_are_kept_once_and_taken_away(database: Database) -> None:

@@ -41,6 +41,19 @@ def test_a_second_server_is_refused_until_the_first_has_left(
     second.release()
 
 
+def test_a_link_to_a_database_is_the_same_one(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/team/records.sqlite")
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "team/records.sqlite")
+    first = SingleServer(database.address)
+    first.take()
+    try:
+        with pytest.raises(RecordsInUse):
+            SingleServer(read_url(f"sqlite:///{tmp_path}/link.sqlite")).take()
+    finally:
+        first.release()
+        database.close()
+
+
 def test_servers_of_different_databases_do_not_meet(
     first: SingleServer, database: Database, tmp_path: object, request: pytest.FixtureRequest
 ) -> None:

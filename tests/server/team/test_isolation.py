@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -177,6 +178,20 @@ def test_a_shell_is_of_the_settings_alone(
     for above in (folder, folder / "jobs", folder / "runs"):
         assert above.stat().st_uid == 0
         assert not above.stat().st_mode & 0o022
+
+
+@needs_root
+def test_on_a_full_disk_what_is_in_place_is_not_written_again(
+    isolate: Callable[..., Isolation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolate()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for write in ("write_bytes", "write_text"):
+        monkeypatch.setattr(Path, write, full)
+    isolate()
 
 
 def test_a_container_sees_no_folder_that_the_settings_do_not_name(

@@ -282,7 +282,7 @@ def _whole(text: str, line: int) -> int | str:
     except ValueError:
         number = 2**64
     if not -(2**63) <= number < 2**63:
-        _refuse(f"the number {shown_key(text)} does not fit 64 bits", line)
+        _refuse("the number does not fit 64 bits; as a text, put it in quotes", line)
     return number
 
 
@@ -295,7 +295,7 @@ def _float(text: str, line: int) -> float | str:
     except ValueError:  # .inf, .nan
         number = math.inf
     if not math.isfinite(number):
-        _refuse(f"{shown_key(text)} is not a number that a job can hold; put it in quotes", line)
+        _refuse("this is not a number that a job can hold; put it in quotes", line)
     return number
 
 

@@ -195,6 +195,13 @@ def ids_of_runs(connection: Connection, engine: str, uids: Iterable[str]) -> dic
     return found
 
 
+def runs_in(connection: Connection, engine: str, namespace: str) -> dict[str, str]:
+    """The ids of all runs on record there, by the engine's uid."""
+    there = (jobs.c.engine == engine, jobs.c.namespace == namespace)
+    query = select(jobs.c.engine_uid, jobs.c.id).where(*there, jobs.c.engine_uid.is_not(None))
+    return dict(connection.execute(query.where(jobs.c.deleted_at.is_(None))).all())
+
+
 def uids_of(connection: Connection, engine: str, owners: Iterable[str]) -> list[str]:
     """The engine's, of all that these owners have there."""
     asked, found = sorted(owners), []

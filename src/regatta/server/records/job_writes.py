@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, delete, exists, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
-from regatta.api.errors import NoRecord
+from regatta.api.errors import NoRecord, NotPossible
 from regatta.server.openpai_states import FINAL_STATES, State
 from regatta.server.records.job_rows import AT_ONCE, SHOWN, JobRow, with_tags
 from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
+
+#: Of one job: every list tells all of them.
+MOST_TAGS = 100
 
 
 def mark_stop(connection: Connection, job_id: str) -> None:
@@ -83,11 +86,14 @@ def delete_record(connection: Connection, job_id: str, now: int) -> None:
 
 
 def add_tag(connection: Connection, job_id: str, tag: str) -> None:
-    """Twice is once. Raises NoRecord."""
+    """Twice is once. Raises NoRecord, or NotPossible."""
     _require(connection, job_id)
-    row = (tags.c.job_id == job_id, tags.c.tag == tag)
-    if not connection.scalar(select(exists().where(*row))):
-        connection.execute(insert(tags).values(job_id=job_id, tag=tag))
+    there = set(connection.scalars(select(tags.c.tag).where(tags.c.job_id == job_id)))
+    if tag in there:
+        return
+    if len(there) >= MOST_TAGS:
+        raise NotPossible(f"the job has {MOST_TAGS} tags, as many as one may; remove one first")
+    connection.execute(insert(tags).values(job_id=job_id, tag=tag))
 
 
 def remove_tag(connection: Connection, job_id: str, tag: str) -> bool:

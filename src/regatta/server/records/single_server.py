@@ -14,6 +14,7 @@ import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import Connection, NullPool, create_engine, text
@@ -80,7 +81,8 @@ class SingleServer:
 class _FileLock:
     def __init__(self, address: Address) -> None:
         self._database = address.path
-        self._path = address.path.with_name(address.path.name + ".lock")
+        real = Path(os.path.realpath(address.path))  # a link to it is the same database
+        self._path = real.with_name(real.name + ".lock")
         self._lock = FileLock(self._path)
         self._taken = False
         self._file: os.stat_result | None = None

@@ -7,6 +7,7 @@ not be finished is a loose end (`submitting/loose_ends`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -20,7 +21,7 @@ from regatta.api.errors import (
 )
 from regatta.engines.base import Engine
 from regatta.engines.inventory import Removal, RunView
-from regatta.server.records.job_rows import JobRow, ids_of_runs, runs_until
+from regatta.server.records.job_rows import JobRow, ids_of_runs, runs_in, runs_until
 from regatta.server.records.job_writes import delete_record, mark_deletes, unmark_deletes
 from regatta.server.records.team_database import Database
 
@@ -42,6 +43,8 @@ class Deleting:
         #: Records of what the engine has deleted, until they are gone: on a full disk nothing else
         #: says so.
         self._owed: set[str] = set()
+        #: How often many were deleted, by namespace.
+        self._sweeps = Counter[str]()
 
     async def delete(self, row: JobRow) -> None:
         """The caller has its turn. What it raises with a status of 500 and more may be a loose
@@ -64,6 +67,7 @@ class Deleting:
     ) -> Removal:
         """As the engine does: some at a time. There may be loose ends after it, whatever it
         raises."""
+        before = await self._database.read(runs_in, self._engine_name, namespace)
         runs = await self._engine.history(namespace)
         wanted = [run.uid for run in runs if _is_wanted(run, live, ended_before)]
         # The engine judges once more: one of these may end this moment.
@@ -82,10 +86,28 @@ class Deleting:
                     with suppress(RegattaError):  # then all of it is a loose end
                         await self._tell_apart(namespace, ids, marked)
                 raise
+            finally:
+                self._sweeps[namespace] += 1
+            if ended_before is None:  # what was handed in meanwhile went with the others
+                known = await self._database.read(runs_in, self._engine_name, namespace)
+                ids |= {uid: known[uid] for uid in known.keys() - before.keys()}
             await self._tell_apart(namespace, ids, marked, removal.ending.values())
             return removal
         finally:
             self.underway.difference_update(ids.values())
+
+    def sweeps(self, namespace: str) -> int:
+        return self._sweeps[namespace]
+
+    async def look_after(self, row: JobRow, sweeps: int) -> None:
+        """Of a job that was handed in while many may have been deleted: its record came after they
+        were told apart. `sweeps`: how many there were before."""
+        if self._sweeps[row.namespace] == sweeps:
+            return
+        with suppress(JobNotFound):
+            if not (await self._engine.get(row.namespace, row.engine_name)).deleting:
+                return
+        await self._forget([row.id])
 
     async def _tell_apart(
         self,

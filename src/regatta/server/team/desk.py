@@ -72,7 +72,15 @@ class Desk:
         self.deleting = Deleting(database, engine, engine_name, self.clear, now)
         self.loose_ends = LooseEnds(database, engine, self.turns, self.clear, self.deleting)
         self._handing_in = HandingIn(
-            database, engine, engine_name, settings, grounds, self.turns, self.loose_ends, now
+            database,
+            engine,
+            engine_name,
+            settings,
+            grounds,
+            self.turns,
+            self.loose_ends,
+            self.deleting,
+            now,
         )
 
     # Handing in

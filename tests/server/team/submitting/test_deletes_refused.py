@@ -16,16 +16,18 @@ from regatta.api.errors import (
     ClusterRefused,
     ClusterUnreachable,
     DatabaseLocked,
+    NoRecord,
     RecordsFull,
     RegattaError,
 )
+from regatta.api.job import Job
 from regatta.engines.inventory import Removal, RunView
 from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import Home, open_home
 from regatta.server.records.job_rows import job_of
 from regatta.server.records.job_writes import deletes_on_record, mark_deletes
 from regatta.server.records.moments import now_millis
-from regatta.server.records.submits import begin_submit, finish_submit
+from regatta.server.records.submits import begin_submit, finish_submit, unfinished
 from regatta.server.records.team_database import Database
 from regatta.server.team.deletes import Deleting
 from regatta.server.team.submitting.loose_ends import LooseEnds
@@ -71,6 +73,7 @@ class Reluctant:
 class Scene:
     def __init__(self, database: Database, engine: LocalEngine) -> None:
         self.database, self.engine, self.cleared = database, Reluctant(engine), list[str]()
+        self.accepted = dict[str, Job]()
         self.deleting = Deleting(database, self.engine, "local", self._clear, now_millis)
         self.loose_ends = LooseEnds(database, engine, Turns(), self._clear, self.deleting)
 
@@ -289,6 +292,40 @@ def test_runs_that_the_engine_forgot_go_with_the_one_after_them(play: Play) -> N
         await scene.delete_finished()
 
     assert play(story) == ["id-ann-run", "id-ann-run-again"]
+
+
+def test_what_is_handed_in_while_many_are_deleted_goes_with_its_record(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.hand_in("early")
+        scene.engine.before_many = lambda: scene.hand_in("late")
+        await scene.deleting.delete_many("default", live=True, ended_before=None)
+        assert await scene.database.read(unfinished) == []
+        for name in ("early", "late"):
+            with pytest.raises(NoRecord):
+                await scene.database.read(job_of, "ann", name)
+
+    assert sorted(play(story)) == ["id-ann-early", "id-ann-late"]
+
+
+def test_a_record_that_comes_after_its_job_was_deleted_goes_too(play: Play) -> None:
+    async def story(scene: Scene) -> None:
+        sweeps = scene.deleting.sweeps("default")
+        for name in ("before", "after"):
+            if name == "after":
+                await scene.deleting.delete_many("default", live=True, ended_before=None)
+            await scene.database.run(begin_submit, a_new_job(name))
+            submission, shell = a_submission(a_job(name, "sleep 60"), key=f"id-ann-{name}")
+            scene.accepted[name] = (await scene.engine.submit(submission, shell)).job
+        await scene.engine.delete("default", "before")
+        for name in ("before", "after"):
+            await scene.database.run(finish_submit, f"id-ann-{name}", scene.accepted[name])
+            row = await scene.database.read(job_of, "ann", name)
+            await scene.deleting.look_after(row, sweeps)
+        with pytest.raises(NoRecord):
+            await scene.database.read(job_of, "ann", "before")
+        assert (await scene.database.read(job_of, "ann", "after")).name == "after"
+
+    assert play(story) == ["id-ann-before"]
 
 
 def test_the_record_of_a_run_that_goes_by_itself_meanwhile_stays(play: Play) -> None:

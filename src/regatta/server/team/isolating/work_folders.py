@@ -82,6 +82,8 @@ class WorkFolders:
         fresh = self.path / f".{LIBRARY}"
         shutil.rmtree(fresh, ignore_errors=True)
         source = Path(regatta._inject.__file__).parent
+        if _same_files(source, self.library):  # on a full disk nothing more would be written
+            return
         for file in sorted(source.rglob("*.py")):
             target = fresh / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,9 +91,6 @@ class WorkFolders:
             target.chmod(0o644)
         for folder in (fresh, *(entry for entry in fresh.rglob("*") if entry.is_dir())):
             folder.chmod(0o755)
-        if _same_files(fresh, self.library):
-            shutil.rmtree(fresh)
-            return
         shutil.rmtree(self.library, ignore_errors=True)
         fresh.rename(self.library)
 

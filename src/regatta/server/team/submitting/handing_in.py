@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -50,6 +51,7 @@ from regatta.server.records.submits import (
 )
 from regatta.server.records.team_database import Database
 from regatta.server.team.account_namespaces import account_namespace
+from regatta.server.team.deletes import Deleting
 from regatta.server.team.grounds import Grounds
 from regatta.server.team.isolating.isolation import PREVIEW
 from regatta.server.team.submitting.loose_ends import LooseEnds
@@ -82,12 +84,13 @@ class HandingIn:
         grounds: Grounds,
         turns: Turns,
         loose_ends: LooseEnds,
+        deleting: Deleting,
         now: Callable[[], int],
     ) -> None:
         self._database, self._engine, self._engine_name = database, engine, engine_name
         self._on_cluster = engine_name != "local"
         self._settings, self._grounds, self._now = settings, grounds, now
-        self._turns, self._loose_ends = turns, loose_ends
+        self._turns, self._loose_ends, self._deleting = turns, loose_ends, deleting
         self._underway: set[asyncio.Future[Any]] = set()
         #: What looks at a submission takes a process and one of the engine's threads, for a minute
         #: perhaps: nobody has them all.
@@ -137,6 +140,7 @@ class HandingIn:
     async def _hand_over(
         self, user: User, new: NewJob, submission: Submission, unchecked: bool
     ) -> tuple[JobRow, Accepted]:
+        sweeps = self._deleting.sweeps(new.namespace)
         try:
             async with self._of_one_account.of(user.id):
                 ground = await self._grounds.prepare(user, new.namespace, new.id)
@@ -148,7 +152,10 @@ class HandingIn:
         except BaseException:
             self._loose_ends.left()
             raise
-        return await self._database.read(job_by_id, new.id), accepted
+        row = await self._database.read(job_by_id, new.id)
+        with suppress(RegattaError):  # it was handed in, whatever else
+            await self._deleting.look_after(row, sweeps)
+        return row, accepted
 
     async def _give_up(self, job_id: str, *, refused: bool) -> None:
         """Else the engine has it, or not, and says so. Whoever asked is to hear what was wrong at
