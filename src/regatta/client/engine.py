@@ -201,9 +201,13 @@ class ServerEngine:
         ]
 
 
+#: Of a submission.
+SAID_BY_SERVERS = frozenset({"fsUriIsServers", "unheardFsUri"})
+
+
 def _body(submission: Submission, shell: Shell | None) -> dict[str, Any]:
-    body: dict[str, Any] = msgspec.to_builtins(submission)
-    del body["fsUriIsServers"]  # which is for a server to say
+    said: dict[str, Any] = msgspec.to_builtins(submission)
+    body = {field: value for field, value in said.items() if field not in SAID_BY_SERVERS}
     return {**body, "shell": None if shell is None else _said(shell)}
 
 

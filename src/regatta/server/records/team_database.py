@@ -21,7 +21,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
-from regatta.api.errors import BadSetting, BrokenDatabase
+from regatta.api.errors import BadSetting, BrokenDatabase, RecordsFull
+from regatta.engines.local.store.disk_full import Reserve
 from regatta.server.records.away import telling_who_is_away
 from regatta.server.records.database_url import Address, read_url
 from regatta.server.records.formats import NEWEST, format_of
@@ -52,6 +53,7 @@ class Database:
                 refuse_to_begin_anew(self.address, kept_in)
             _make_file(self.address)
         self._engine = _open(self.address)
+        self._reserve = _reserve_of(self.address)
         writers = 1 if self.address.is_sqlite else READERS
         self._writers = TurnThreads(writers, "records-write")
         self._readers = TurnThreads(READERS, "records-read")
@@ -61,6 +63,7 @@ class Database:
         except BaseException:
             self.close()
             raise
+        self._reserve.keep()
 
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -75,6 +78,24 @@ class Database:
     ) -> T:
         """One view of what is written. Raises RecordsAway."""
         return await self._readers.call(partial(self.read_here, work, *args, **kwargs))
+
+    async def make_room(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """As `run`, of what leads to room on a full disk: with what is kept for that."""
+        return await self._writers.call(partial(self._make_room, work, *args, **kwargs))
+
+    def _make_room(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        try:
+            return self.run_here(work, *args, **kwargs)
+        except RecordsFull:
+            if not self._reserve.spend():
+                raise
+            return self.run_here(work, *args, **kwargs)
+        finally:
+            self._reserve.keep()
 
     def run_here(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -117,6 +138,22 @@ class Database:
                 f"the team's database {self.address} cannot be read ({error.orig}). Restore it "
                 "from a backup, or name another file."
             ) from None
+
+
+class _NoReserve:
+    """Of a database on a machine of its own."""
+
+    def keep(self) -> None:
+        pass
+
+    def spend(self) -> bool:
+        return False
+
+
+def _reserve_of(address: Address) -> Reserve | _NoReserve:
+    if not address.is_sqlite:
+        return _NoReserve()
+    return Reserve(address.path.with_name(address.path.name + ".reserve"))
 
 
 #: What a transaction says of itself: that it will not write.

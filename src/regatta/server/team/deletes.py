@@ -131,7 +131,7 @@ class Deleting:
         """Those that were not marked. None: their disk is full, which is the engine's, too, and
         what it deletes makes room for both."""
         try:
-            return await self._database.run(mark_deletes, job_ids, self._now())
+            return await self._database.make_room(mark_deletes, job_ids, self._now())
         except RecordsFull:
             if not self._database.address.is_sqlite:
                 raise
@@ -161,7 +161,7 @@ class Deleting:
 
     async def forget(self, job_id: str) -> None:
         """The record of a run that the engine has deleted."""
-        await self._database.run(delete_record, job_id, self._now())
+        await self._database.make_room(delete_record, job_id, self._now())
         await self._clear(job_id)
 
     async def forget_owed(self) -> None:

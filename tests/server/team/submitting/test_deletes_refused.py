@@ -203,14 +203,14 @@ def test_a_full_database_keeps_nobody_from_making_room(
         for name in ("first", "second"):
             await scene.hand_in(name, "true")
             await scene.ends(name)
-        run = scene.database.run
+        run = scene.database.make_room
 
         async def full_for_marks(deed: Any, *with_: Any) -> Any:
             if deed is mark_deletes:
                 raise RecordsFull("its disk is full")
             return await run(deed, *with_)
 
-        monkeypatch.setattr(scene.database, "run", full_for_marks)
+        monkeypatch.setattr(scene.database, "make_room", full_for_marks)
         await scene.delete("first")
         assert (await scene.delete_finished()).jobs == 1
         assert await scene.engine.list() == []
@@ -229,14 +229,14 @@ def test_what_a_full_database_could_not_forget_is_forgotten_when_it_can(
         for name in ("first", "second", "third"):
             await scene.hand_in(name, "true")
             await scene.ends(name)
-        run = scene.database.run
+        run = scene.database.make_room
 
         async def full_for_now(deed: Any, *with_: Any) -> Any:
             if full:
                 raise RecordsFull("its disk is full")
             return await run(deed, *with_)
 
-        monkeypatch.setattr(scene.database, "run", full_for_now)
+        monkeypatch.setattr(scene.database, "make_room", full_for_now)
         with pytest.raises(RecordsFull):
             await scene.delete("first")
         with pytest.raises(RecordsFull):
@@ -260,7 +260,7 @@ def test_a_full_database_on_another_machine_is_no_reason_to_delete(
             raise RecordsFull("its disk is full")
 
         with monkeypatch.context() as patched:
-            patched.setattr(scene.database, "run", full)
+            patched.setattr(scene.database, "make_room", full)
             with pytest.raises(RecordsFull):
                 await scene.delete("first")
         assert [job.name for job in await scene.engine.list()] == ["first"]
