@@ -365,6 +365,15 @@ def test_a_terminal_asks_for_name_and_password(
     assert PASSWORD not in asked.seen
 
 
+def test_nobody_types_a_password_for_a_server_that_is_not_there(
+    own_terminal: OpenTerminal, free_tcp_port: int
+) -> None:
+    asked = own_terminal("login", f"http://127.0.0.1:{free_tcp_port}", "--username", "ann")
+    asked.until("no server answers")
+    assert asked.end() == 5
+    assert "Password" not in asked.seen
+
+
 def test_tokens_are_made_listed_and_revoked(own: Regatta, server: TeamServer) -> None:
     login(own, server.url)
     made = own("tokens", "create", REGATTA_SERVER=server.url)

@@ -32,10 +32,14 @@ async def sign_in(channel: Channel, name: str, password: str, seconds: int) -> S
     return read(channel, await channel.request("POST", LOGIN, body=body), SignedIn)
 
 
+async def look_for_accounts(channel: Channel) -> None:
+    """That one can sign in there; whoever asks needs not be known."""
+    read(channel, await channel.request("GET", ABOUT_SIGN_IN), _AboutSignIn)
+
+
 async def has_accounts(channel: Channel) -> bool:
-    """Whether one can sign in there; whoever asks needs not be known."""
     try:
-        read(channel, await channel.request("GET", ABOUT_SIGN_IN), _AboutSignIn)
+        await look_for_accounts(channel)
     except RegattaError:
         return False
     return True

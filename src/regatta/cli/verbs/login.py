@@ -47,7 +47,7 @@ def command(
     It is kept in credentials.json of the folder $REGATTA_HOME (~/.regatta), for you alone, and goes
     to that server only. Commands go there with --server URL or REGATTA_SERVER.
     """
-    from regatta.client.account import sign_in, sign_out
+    from regatta.client.account import look_for_accounts, sign_in, sign_out
     from regatta.client.connect import channel_to
     from regatta.client.credentials import Credential, store_credential, stored_credential
     from regatta.engines.blocking import Inline
@@ -57,9 +57,11 @@ def command(
     require_private(server, insecure=insecure)
     if not 60 <= seconds <= WEEK:
         raise Stop(Exit.INVALID, f"--for is {age(seconds)}", "Write a time from 1m to 7d.")
+    channel = channel_to(server, token="none")  # no other server's, nor one that is over
+    if password_file is None:  # nobody types one in vain
+        ask_server(look_for_accounts(channel), channel)
     name = username or _asked_name()
     password = asked_password(name, password_file)
-    channel = channel_to(server, token="none")  # no other server's, nor one that is over
     signed_in = ask_server(sign_in(channel, name, password, int(seconds)), channel)
     kept = Credential(
         signed_in.token, signed_in.user, url=server, expires=time.time() + int(seconds)
