@@ -122,20 +122,20 @@ def test_a_replica_may_open_as_many_files_as_the_server_was_given(fresh: Regatta
     assert f"Max open files            {hard}" in limits
 
 
+async def answer_whole_requests(scope: Any, receive: Any, send: Any) -> None:
+    """Who asks for /known is known, and /slow takes half a second."""
+    if scope["path"] == "/known":
+        scope["state"]["admit"]()
+    while (await receive()).get("more_body"):
+        pass
+    if scope["path"] == "/slow":
+        await asyncio.sleep(0.5)
+    await send({"type": "http.response.start", "status": 200, "headers": EMPTY})
+    await send({"type": "http.response.body", "body": b""})
+
+
 @contextmanager
-def a_small_server(strangers: Strangers) -> Iterator[int]:
-    """Answers whole requests; who asks for /known is known, and /slow takes half a second."""
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        if scope["path"] == "/known":
-            scope["state"]["admit"]()
-        while (await receive()).get("more_body"):
-            pass
-        if scope["path"] == "/slow":
-            await asyncio.sleep(0.5)
-        await send({"type": "http.response.start", "status": 200, "headers": EMPTY})
-        await send({"type": "http.response.body", "body": b""})
-
+def a_small_server(strangers: Strangers, app: Any = answer_whole_requests) -> Iterator[int]:
     kind: Any = partial(BoundedConnection, strangers)
     server = uvicorn.Server(
         uvicorn.Config(app, http=kind, lifespan="off", log_config=None, timeout_keep_alive=600)
@@ -261,6 +261,85 @@ def test_half_requests_hold_so_much_memory_and_no_more(monkeypatch: pytest.Monke
     with a_small_server(Strangers(1024)) as port, dialled(port) as end:
         end.sendall(HALF + b"x" * 200)
         assert until_hung_up(end) == b""
+
+
+LONG = 16 * 1024 * 1024
+
+
+class Answering:
+    """An app whose answers are longer than what the system keeps for a client, but for /stream:
+    that says something at once, and the rest when it is told to."""
+
+    def __init__(self) -> None:
+        self.begun, self.over, self.go_on = 0, 0, threading.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        scope["state"]["admit"]()
+        self.begun += 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        if scope["path"] == "/stream":
+            await send({"type": "http.response.body", "body": b"so far", "more_body": True})
+            await asyncio.to_thread(self.go_on.wait, 60)
+            await send({"type": "http.response.body", "body": b", so good"})
+        else:
+            await send({"type": "http.response.body", "body": b"x" * LONG})
+        self.over += 1
+
+
+def asking(stack: ExitStack, port: int, path: str) -> socket.socket:
+    """With little room for what is answered."""
+    end = stack.enter_context(socket.socket())
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
+    end.settimeout(60)
+    end.connect(("127.0.0.1", port))
+    end.sendall(b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path.encode())
+    return end
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
+    monkeypatch.setattr(connections, "TAKING_SECONDS", 2.0)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    return Answering()
+
+
+def test_who_takes_nothing_of_an_answer_is_cut_off(answering: Answering) -> None:
+    with a_small_server(Strangers(1024), answering) as port, ExitStack() as ends:
+        end = asking(ends, port, "/")
+        eventually(lambda: answering.begun, "the answer to begin")
+        eventually(lambda: answering.over, "the server to give it up")
+
+        assert len(until_hung_up(end)) < LONG
+
+
+def test_who_takes_an_answer_slowly_and_steadily_gets_all_of_it(answering: Answering) -> None:
+    with a_small_server(Strangers(1024), answering) as port, ExitStack() as ends:
+        slow = asking(ends, port, "/")
+        said = slow.recv(4096)
+        asking(ends, port, "/")  # reads nothing: until whose end it has waited, too
+
+        def read_some_until_one_is_cut_off() -> bool:
+            nonlocal said
+            said += slow.recv(4096)
+            return answering.over > 0
+
+        eventually(read_some_until_one_is_cut_off, "the other to be cut off")
+        assert len(said) < LONG // 2
+        said += until_hung_up(slow)
+        assert said.count(b"x") == LONG
+        eventually(lambda: answering.over == 2, "its end")
+
+
+def test_a_stream_that_has_nothing_to_say_is_not_cut_off(answering: Answering) -> None:
+    with a_small_server(Strangers(1024), answering) as port, ExitStack() as ends:
+        silent = asking(ends, port, "/stream")
+        asking(ends, port, "/")
+        eventually(lambda: answering.over, "the one who takes nothing to be cut off")
+
+        answering.go_on.set()
+        said = until_hung_up(silent)
+        assert b"so far" in said
+        assert b", so good" in said
 
 
 def test_the_same_words_are_logged_now_and_then_only() -> None:

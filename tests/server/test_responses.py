@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from typing import Any
 
-from regatta.server.responses import answer_many
+import pytest
+
+from regatta.server.responses import PART, answer_many, items
 
 
 def test_others_have_their_turn_while_an_answer_is_made() -> None:
@@ -24,3 +27,30 @@ def test_others_have_their_turn_while_an_answer_is_made() -> None:
 
     status, sent = asyncio.run(body())
     assert (status, json.loads(sent)) == (201, ["made"])
+
+
+@pytest.mark.parametrize(
+    "values", [[], ["one"], ["one", "two"], ["x" * PART] * 3, list(range(PART))]
+)
+def test_a_list_goes_out_in_parts_and_is_not_held_beside_them(values: list[Any]) -> None:
+    said: list[Any] = []
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    async def receive() -> Any:
+        raise AssertionError("nobody listens")
+
+    async def body() -> None:
+        given = list(values)
+        response = await items(given)
+        assert given == []
+        await response({"type": "http"}, receive, send)
+
+    asyncio.run(body())
+    start, *parts = said
+    sent = b"".join(part["body"] for part in parts)
+    assert json.loads(sent) == {"items": values}
+    assert dict(start["headers"])[b"content-length"] == str(len(sent)).encode()
+    assert [part.get("more_body", False) for part in parts] == [True] * (len(parts) - 1) + [False]
+    assert max(len(part["body"]) for part in parts) < 2 * PART

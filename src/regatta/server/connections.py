@@ -3,7 +3,7 @@
 A loopback port is open to every user of this machine. One who opens connections and never finishes
 a request must not keep the owner out, so a connection that has not sent a whole request with the
 right token is a stranger: there are only so many, the oldest is turned out for the next, and all
-are turned out after a while.
+are turned out after a while. So is whoever takes nothing more of what they are sent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +20,8 @@ from typing import Any
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
+
+from regatta.server.answers_in_pieces import InPieces
 
 #: For a whole request with its headers and the right token, without the time that its answer takes
 #: us. Also for the next one of a connection.
@@ -27,6 +31,9 @@ BODY_SECONDS = 30.0
 #: For all of a body: so long, and what has come of it at the slowest rate that is waited for, in
 #: bytes per second. A byte now and then would hold the others for ever.
 WHOLE_BODY_SECONDS, SLOWEST_RATE = 30.0, 64 * 1024
+#: For a client to take some of what waits to be sent to it. A stream that has nothing to say waits
+#: for nobody.
+TAKING_SECONDS = 30.0
 #: However many files may be open; and the part of those that strangers may have.
 MOST_STRANGERS, STRANGERS_PART = 1024, 0.25
 #: Of half requests, all together.
@@ -36,6 +43,8 @@ SELDOM_SECONDS = 60.0
 #: Under this name a request's state has what the doorkeeper calls when the token was right.
 ADMIT = "admit"
 
+#: Where Linux (since 4.1) tells in `TCP_INFO` how many bytes the other end has acknowledged.
+_ACKNOWLEDGED = struct.Struct("120xQ")
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 log = logging.getLogger(__name__)
@@ -144,6 +153,45 @@ class Pace:
             self._missed()
 
 
+class Taking:
+    """Of what is sent: whoever takes some of it has more time for the rest. What the system has in
+    its buffers counts: they empty in large steps, and a slow line takes its time for one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, missed: Callable[[], None]) -> None:
+        self._loop, self._missed = loop, missed
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, transport: asyncio.Transport) -> None:
+        """More waits to be sent than the system takes."""
+        self.end()
+        self._wait(transport, _taken(transport))
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wait(self, transport: asyncio.Transport, taken: int) -> None:
+        self._timer = self._loop.call_later(TAKING_SECONDS, self._look, transport, taken)
+
+    def _look(self, transport: asyncio.Transport, before: int) -> None:
+        self._timer = None
+        if (taken := _taken(transport)) != before:
+            self._wait(transport, taken)
+        else:
+            self._missed()
+
+
+def _taken(transport: asyncio.Transport) -> int:
+    """In bytes, by the client's system; one that reads nothing takes no more once its own buffers
+    are full."""
+    told = transport.get_extra_info("socket").getsockopt(
+        socket.IPPROTO_TCP, socket.TCP_INFO, _ACKNOWLEDGED.size
+    )
+    acknowledged: int = _ACKNOWLEDGED.unpack(told)[0]
+    return acknowledged
+
+
 class BoundedConnection(H11Protocol):
     def __init__(
         self,
@@ -158,9 +206,13 @@ class BoundedConnection(H11Protocol):
         self._request = Deadline(self.loop, REQUEST_SECONDS, self.turn_out)
         self._body = Deadline(self.loop, BODY_SECONDS, self.turn_out)
         self._pace = Pace(self.loop, self.turn_out)
+        self._taking = Taking(self.loop, self.turn_out)
+        self.app = InPieces(self.app)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Whoever sends waits for all that was sent before, and not until little of it is left.
+        transport.set_write_buffer_limits(high=1, low=0)
         self._request.begin()
         self._strangers.came(self)
 
@@ -169,7 +221,16 @@ class BoundedConnection(H11Protocol):
         self._request.cancel()
         self._body.cancel()
         self._pace.end()
+        self._taking.end()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._taking.begin(self.transport)
+
+    def resume_writing(self) -> None:
+        self._taking.end()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         self._strangers.sent(self, len(data))

@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from regatta.api.errors import InvalidJob, RegattaError
 from regatta.api.job import Job, document
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 #: The code of a mistake of the server's own.
 UNEXPECTED = "InternalError"
+#: Of a list, so much at least goes out at once.
+PART = 32 * 1024
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -48,9 +51,40 @@ def answer_job(job: Job) -> Response:
 
 
 async def items(values: list[Any]) -> Response:
-    return await answer_many(
-        lambda: {"items": [document(v) if isinstance(v, Job) else v for v in values]}
-    )
+    """`values` is used up: what is written down is not held as well."""
+    return await asyncio.to_thread(lambda: Parts(_written(values)))
+
+
+def _written(values: list[Any]) -> list[bytes]:
+    parts, part, comma = [], bytearray(b'{"items":['), b""
+    values.reverse()
+    while values:
+        value = values.pop()
+        part += comma + msgspec.json.encode(document(value) if isinstance(value, Job) else value)
+        comma = b","
+        if len(part) >= PART:
+            parts.append(bytes(part))
+            part.clear()
+    parts.append(bytes(part) + b"]}")
+    return parts
+
+
+class Parts(Response):
+    """JSON that goes out in the parts it was made of: put together it would be there twice."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self._parts = parts
+        size = {"Content-Length": str(sum(map(len, parts)))}
+        super().__init__(None, 200, size, "application/json")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status_code}
+        await send({**start, "headers": self.raw_headers})
+        self._parts.reverse()
+        while self._parts:
+            part = self._parts.pop()
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 def refusal(status: int, code: str, message: str, problems: Sequence[Problem] = ()) -> Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from regatta.api.errors import JobNotFound, NotPossible
@@ -9,6 +11,7 @@ from regatta.api.job import Job, Phase
 from regatta.engines.base import Gone, LogBatch, LogQuery
 from regatta.engines.blocking import Blocking
 from regatta.engines.inventory import EventView
+from regatta.engines.local import engine as local_engine
 from regatta.engines.local.jobs import LocalJobs
 from regatta.engines.local.store import feed
 from tests.engines.local.jobs import a_job, a_submission, eventually, submit, wait_for
@@ -28,6 +31,26 @@ def test_a_watch_tells_what_is_there_then_what_changes(engine: Blocking) -> None
     assert all(seen.startswith("two ") for seen in until(watch, "two Completed"))
     engine.delete("default", "one")
     assert set(until(watch, "one gone")) <= {"one Suspended", "one Terminating", "one gone"}
+
+
+def test_a_watch_has_a_few_jobs_read_at_a_time(
+    engine: Blocking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_engine, "NEWS_AT_ONCE", 2)
+    at_once, news = [], LocalJobs.news
+
+    def counted(jobs: LocalJobs, uids: list[str], known: Any) -> Any:
+        at_once.append(len(uids))
+        return news(jobs, uids, known)
+
+    monkeypatch.setattr(LocalJobs, "news", counted)
+    names = ["e", "d", "c", "b", "a"]
+    for name in names:
+        submit(engine, a_job(name, runPolicy=WAITING))
+        wait_for(engine, name, Phase.SUSPENDED)
+
+    assert until(engine.watch(), "Synced()") == [*(f"{n} Suspended" for n in names), "Synced()"]
+    assert at_once == [2, 2, 1]
 
 
 @pytest.mark.parametrize(

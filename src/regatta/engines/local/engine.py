@@ -67,6 +67,8 @@ SOONEST, LATEST = 0.05, 0.3
 SETTLE_SECONDS = 0.05
 #: A watcher that nothing wakes looks whether it is still wanted.
 IDLE_SECONDS = 60.0
+#: Jobs that are read at a time for one who watches.
+NEWS_AT_ONCE = 8
 
 #: How long a start waits for what the engine before left to be looked at, so that the first answer
 #: is true. What takes longer is found out while others are answered.
@@ -277,20 +279,28 @@ class LocalEngine:
         feed = self._store.feed
         version = feed.version
         known: dict[str, tuple[str, str]] = {}
-        for job in await self._call(self._jobs.list, namespace, name):
-            known[job.uid] = (job.namespace, job.name)
-            yield job
+        present = await self._call(self._jobs.uids, namespace, name)
+        async for update in self._news(present, known):
+            yield update
         yield Synced()
         while True:
             await feed.moved(version, IDLE_SECONDS)
             await asyncio.sleep(SETTLE_SECONDS)
             version, touched = feed.since(version)
             if touched is None:  # we were away for too long: everything is news
-                present = await self._call(self._jobs.list, namespace, name)
-                touched = {job.uid for job in present} | known.keys()
-            for update in await self._call(self._jobs.news, touched, known):
+                touched = {*await self._call(self._jobs.uids, namespace, name), *known}
+            async for update in self._news([*touched], known):
                 if _matches(update, namespace, name):
                     yield update
+
+    async def _news(
+        self, uids: builtins.list[str], known: dict[str, tuple[str, str]]
+    ) -> AsyncGenerator[Job | Gone, None]:
+        """A few at a time: whoever reads slowly, or nothing, has few jobs held for them."""
+        for start in range(0, len(uids), NEWS_AT_ONCE):
+            some = uids[start : start + NEWS_AT_ONCE]
+            for update in await self._call(self._jobs.news, some, known):
+                yield update
 
     async def follow_events(
         self, namespace: str | None = None, name: str | None = None, after: int = 0

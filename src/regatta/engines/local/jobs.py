@@ -4,7 +4,7 @@ intentions that the loop carries out. Blocks; `engine.py` is the asynchronous fa
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -170,6 +170,10 @@ class LocalJobs:
         jobs = map(self._loop.notices.on_job, self._store.read.jobs(namespace, finished))
         return [job for job in jobs if name in (None, job.name)]
 
+    def uids(self, namespace: str | None, name: str | None) -> builtins.list[str]:
+        """Of the jobs that `list` tells, in the same order."""
+        return self._store.read.uids(namespace, name)
+
     def history(
         self, namespace: str | None, name: str | None, uid: str, limit: int | None
     ) -> builtins.list[RunView]:
@@ -240,7 +244,9 @@ class LocalJobs:
         record = self._find(self._store.read, namespace, name, query.uid)
         return JobLog(self._home, self._store, record, query, follow=follow)
 
-    def news(self, uids: set[str], known: dict[str, tuple[str, str]]) -> builtins.list[Job | Gone]:
+    def news(
+        self, uids: Iterable[str], known: dict[str, tuple[str, str]]
+    ) -> builtins.list[Job | Gone]:
         """How these jobs are now, for one who knows the others. `known` is kept: uid → name."""
         read = self._store.read
         found: builtins.list[Job | Gone] = []

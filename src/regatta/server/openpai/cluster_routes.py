@@ -37,6 +37,7 @@ from regatta.server.openpai_errors import (
 )
 from regatta.server.records.job_story import live_jobs
 from regatta.server.responses import answer, answer_many
+from regatta.server.routes.long_answers import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
@@ -80,7 +81,11 @@ def cluster_routes(team: Team) -> APIRouter:
         require_admin(caller)
         return answer(node_list((await team.engine.capacity()).nodes))
 
-    @routes.get("/api/v2/kubernetes/pods", responses=openpai_answers({200: of(KubernetesList)}))
+    @routes.get(
+        "/api/v2/kubernetes/pods",
+        responses=openpai_answers({200: of(KubernetesList)}),
+        dependencies=LONG,
+    )
     async def pods(caller: Asking, namespace: str | None = None) -> Response:
         """Replicas that hold something now."""
         require_admin(caller)

@@ -14,6 +14,7 @@ from regatta.engines.inventory import PodView, Removal, RunView
 from regatta.server.responses import answer, answer_job, answer_many, items
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
 from regatta.server.routes.engine_of import AskedEngine
+from regatta.server.routes.long_answers import LONG
 from regatta.server.routes.query_times import NOT_A_NUMBER
 from regatta.server.schemas import NOTHING, answers, items_of, of
 
@@ -30,7 +31,7 @@ ONE = answers({200: of(Job)})
 def job_routes() -> APIRouter:
     routes = APIRouter(tags=["jobs"])
 
-    @routes.get("/jobs", responses=answers({200: items_of(Job)}))
+    @routes.get("/jobs", responses=answers({200: items_of(Job)}), dependencies=LONG)
     async def list_jobs(
         engine: AskedEngine, namespace: str | None = None, finished: Number = None
     ) -> Response:
@@ -38,7 +39,7 @@ def job_routes() -> APIRouter:
         ended last."""
         return await items(await engine.list(namespace, finished=finished))
 
-    @routes.get("/runs", responses=answers({200: items_of(RunView)}))
+    @routes.get("/runs", responses=answers({200: items_of(RunView)}), dependencies=LONG)
     async def runs(
         engine: AskedEngine,
         namespace: str | None = None,
@@ -105,7 +106,7 @@ def job_routes() -> APIRouter:
     async def resume(engine: AskedEngine, namespace: str, name: str) -> Response:
         return answer_job(await engine.resume(namespace, name))
 
-    @routes.get(JOB + "/pods", responses=answers({200: items_of(PodView)}))
+    @routes.get(JOB + "/pods", responses=answers({200: items_of(PodView)}), dependencies=LONG)
     async def pods(engine: AskedEngine, namespace: str, name: str, uid: str = "") -> Response:
         return await items(await engine.pods(namespace, name, uid))
 

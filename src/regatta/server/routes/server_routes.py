@@ -14,6 +14,7 @@ from regatta.daemon.about import ServerInfo
 from regatta.engines.inventory import Capacity, Storage
 from regatta.server.responses import answer, answer_many
 from regatta.server.routes.engine_of import AskedEngine
+from regatta.server.routes.long_answers import LONG
 from regatta.server.schemas import NOTHING, answers, of
 
 
@@ -25,7 +26,7 @@ def server_routes(
     """`may_stop` raises where whoever asks may not end the server."""
     routes = APIRouter(tags=["server"])
 
-    @routes.get("/capacity", responses=answers({200: of(Capacity)}))
+    @routes.get("/capacity", responses=answers({200: of(Capacity)}), dependencies=LONG)
     async def capacity(engine: AskedEngine, namespace: str | None = None) -> Response:
         found = await engine.capacity(namespace)
         return await answer_many(lambda: found)

@@ -16,6 +16,7 @@ from regatta.engines.logs.positions import decode_position
 from regatta.server.responses import items
 from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.routes.job_routes import JOB
+from regatta.server.routes.long_answers import Turn
 from regatta.server.routes.query_times import NOT_A_NUMBER
 from regatta.server.schemas import EventStream, answers, items_of
 from regatta.server.streams import sse
@@ -50,6 +51,7 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
     @routes.get("/events", responses=answers({200: items_of(EventView)}, streams=True))
     async def events(
         engine: AskedEngine,
+        take_turn: Turn,
         namespace: str | None = None,
         job: str | None = None,
         uid: str = "",
@@ -63,6 +65,7 @@ def stream_routes(leaving: asyncio.Event) -> APIRouter:
         if last_event_id:
             after = _event_id(last_event_id)
         if not follow:
+            await take_turn()
             return await items(await engine.events(namespace, job, after, uid))
         return await sse.stream(engine.follow_events(namespace, job, after), leaving)
 

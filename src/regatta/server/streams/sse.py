@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from regatta.api.errors import InternalError, RegattaError, ServerUnreachable
 from regatta.server.streams.updates import Update, event, event_of
@@ -42,11 +43,38 @@ async def stream(
     if first.done() and isinstance(refused := first.exception(), RegattaError):
         await source.aclose()
         raise refused
-    return StreamingResponse(
-        _events(source, first, leaving, ends),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return _Stream(source, first, leaving, ends)
+
+
+class _Stream(StreamingResponse):
+    """Starlette leaves a stream whose client has gone to the garbage collector; until that comes it
+    would count as open, and keep what it holds."""
+
+    def __init__(
+        self,
+        source: AsyncGenerator[Update, None],
+        first: asyncio.Future[Update],
+        leaving: asyncio.Event,
+        ends: bool,
+    ) -> None:
+        self._source, self._first = source, first
+        self._events = _events(source, first, leaving, ends)
+        super().__init__(
+            self._events,
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._events.aclose()
+            # What was never begun closes nothing.
+            self._first.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+                await self._first
+            await self._source.aclose()
 
 
 async def _events(

@@ -46,6 +46,7 @@ from regatta.server.records.team_database import Database
 from regatta.server.streams.open_streams import OpenStreams
 from regatta.server.team.deletes import Deleting, has_its_name
 from regatta.server.team.grounds import Grounds
+from regatta.server.team.long_answers import LongAnswers
 from regatta.server.team.submitting.handing_in import HandingIn, Look, nothing_more
 from regatta.server.team.submitting.loose_ends import LooseEnds
 from regatta.server.team.submitting.turns import Turns
@@ -69,6 +70,7 @@ class Desk:
         self._grounds, self._now = grounds, now
         self.turns = Turns()
         self.streams = OpenStreams()
+        self.long_answers = LongAnswers(self.require_still)
         self.deleting = Deleting(database, engine, engine_name, self.clear, now)
         self.loose_ends = LooseEnds(database, engine, self.turns, self.clear, self.deleting)
         self._handing_in = HandingIn(

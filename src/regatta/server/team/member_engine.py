@@ -203,7 +203,8 @@ class MemberEngine:
     def watch(
         self, namespace: str | None = None, name: str | None = None
     ) -> AsyncGenerator[WatchUpdate, None]:
-        return self._held(self._watch(namespace, name))
+        watch = self._watch(namespace, name)
+        return self._held(self._desk.long_answers.begun(self._caller, watch))
 
     def follow_events(
         self, namespace: str | None = None, name: str | None = None, after: int = 0

@@ -26,6 +26,7 @@ from regatta.server.origins import Ours
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
 from regatta.server.routes.known_queries import KNOWN_QUERIES
+from regatta.server.routes.long_answers import give_turns
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
 from regatta.server.team import audit_routes as audit
@@ -103,6 +104,9 @@ def make_team_app(
         return MemberEngine(team.desk, caller_of(request), note_job)
 
     serve_engine(app, engine_of)
+    give_turns(
+        app, lambda asked: team.desk.long_answers.of(caller_of(asked), asked.is_disconnected)
+    )
     of_engines = (
         job_routes(),
         stream_routes(leaving),

@@ -55,8 +55,24 @@ class Queries(RunQueries):
             *named,
             -1 if finished is None else finished,
         )
-        rows = sorted(live + ended, key=lambda row: int(row["queued"]))
-        return [compose(row["document"], row["status"]) for row in rows]
+        rows = sorted(live + ended, key=lambda row: -int(row["queued"]))
+        del live, ended
+        found = []
+        while rows:  # what was read is not held as well
+            row = rows.pop()
+            found.append(compose(row["document"], row["status"]))
+        return found
+
+    def uids(self, namespace: str | None, name: str | None) -> list[str]:
+        """Of jobs that have a name, in order of submission."""
+        wanted = {"namespace = ?": namespace, "name = ?": name}
+        asked = {where: value for where, value in wanted.items() if value is not None}
+        rows = self._rows(
+            "SELECT uid FROM jobs INDEXED BY jobs_by_name "
+            f"WHERE {' AND '.join(['superseded = 0', *asked])} ORDER BY queued",
+            *asked.values(),
+        )
+        return [row["uid"] for row in rows]
 
     def unfinished(self, namespace: str | None = None) -> list[JobRecord]:
         """Jobs the scheduler and the brain still have work with, replaced ones included."""

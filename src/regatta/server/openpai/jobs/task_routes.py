@@ -38,6 +38,7 @@ from regatta.server.origins import public_url
 from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer, answer_many
+from regatta.server.routes.long_answers import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit, gateway_of
 from regatta.server.team.team import Team
@@ -52,7 +53,9 @@ EventType = Annotated[str, Query(json_schema_extra={"enum": list(EVENT_TYPES)})]
 def task_routes(team: Team) -> APIRouter:
     routes = APIRouter(tags=["OpenPAI jobs"])
 
-    @routes.get(JOB + "/events", responses=openpai_answers({200: of(EventsWithCount)}))
+    @routes.get(
+        JOB + "/events", responses=openpai_answers({200: of(EventsWithCount)}), dependencies=LONG
+    )
     async def events(
         request: Request, caller: Asking, framework: str, type: EventType = ""
     ) -> Response:
@@ -64,7 +67,7 @@ def task_routes(team: Team) -> APIRouter:
         story, told = await team.database.read(told_of, row.id, kind)
         return await answer_many(partial(events_shown, story, told, kind))
 
-    @routes.get(TASK, responses=openpai_answers({200: of(TaskHistory)}))
+    @routes.get(TASK, responses=openpai_answers({200: of(TaskHistory)}), dependencies=LONG)
     async def history(
         request: Request, caller: Asking, framework: str, attempt: str, role: str, index: str
     ) -> Response:

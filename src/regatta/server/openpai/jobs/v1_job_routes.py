@@ -30,6 +30,7 @@ from regatta.server.records.job_lists import NEWEST_FIRST, JobFilter
 from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_story import story_of
 from regatta.server.responses import answer, answer_many
+from regatta.server.routes.long_answers import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking, gateway_of
 from regatta.server.team.team import Team
@@ -45,7 +46,7 @@ def v1_job_routes(team: Team) -> APIRouter:
     made = {"status_code": 201, "responses": openpai_answers({201: of(OldDetail)})}
     done = {"status_code": 202, "responses": openpai_answers({202: of(SaidOnly)})}
 
-    @routes.get(ALL, responses=openpai_answers({200: list_of(OldSummary)}))
+    @routes.get(ALL, responses=openpai_answers({200: list_of(OldSummary)}), dependencies=LONG)
     async def jobs(caller: Asking, username: str | None = None) -> Response:
         return await _listed(team, caller, username or None)
 
@@ -55,7 +56,7 @@ def v1_job_routes(team: Team) -> APIRouter:
 
     for path in (THEIRS, ASKED_BY_PAGES):
 
-        @routes.get(path, responses=openpai_answers({200: list_of(OldSummary)}))
+        @routes.get(path, responses=openpai_answers({200: list_of(OldSummary)}), dependencies=LONG)
         async def theirs(caller: Asking, username: str) -> Response:
             return await _listed(team, caller, username)
 
@@ -80,7 +81,12 @@ def v1_job_routes(team: Team) -> APIRouter:
 
 
 def _one_job(routes: APIRouter, team: Team, path: str, where: str, done: dict[str, object]) -> None:
-    @routes.get(path, name=f"v1_job_{where}", responses=openpai_answers({200: of(OldDetail)}))
+    @routes.get(
+        path,
+        name=f"v1_job_{where}",
+        responses=openpai_answers({200: of(OldDetail)}),
+        dependencies=LONG,
+    )
     async def job(
         request: Request, caller: Asking, name: str, username: str | None = None
     ) -> Response:

@@ -46,6 +46,7 @@ from regatta.server.openpai.openpai_schemas import list_of, openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, no_job
 from regatta.server.records.job_rows import JobRow, document_of
 from regatta.server.responses import answer, answer_many
+from regatta.server.routes.long_answers import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team
@@ -73,6 +74,7 @@ def v2_job_routes(team: Team) -> APIRouter:
         JOBS,
         responses=openpai_answers({200: either(list_of(OpenPaiSummary), of(SummariesWithCount))}),
         openapi_extra=LIST_QUERY,
+        dependencies=LONG,
     )
     async def jobs(request: Request, caller: Asking) -> Response:
         """A bare list; with `withTotalCount=true` beside the number of all that match."""
@@ -90,12 +92,16 @@ def v2_job_routes(team: Team) -> APIRouter:
 
         return await answer_many(shown)
 
-    @routes.get(JOB, responses=openpai_answers({200: of(OpenPaiDetail)}))
+    @routes.get(JOB, responses=openpai_answers({200: of(OpenPaiDetail)}), dependencies=LONG)
     async def job(request: Request, caller: Asking, framework: str) -> Response:
         story = await story_seen(team, caller, framework, request)
         return await answer_many(partial(detail, story, story.row.attempt))
 
-    @routes.get(JOB + "/attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiDetail)}))
+    @routes.get(
+        JOB + "/attempts/{attempt}",
+        responses=openpai_answers({200: of(OpenPaiDetail)}),
+        dependencies=LONG,
+    )
     async def attempt(request: Request, caller: Asking, framework: str, attempt: str) -> Response:
         story = await story_seen(team, caller, framework, request)
         number = attempt_number(attempt)
@@ -158,7 +164,11 @@ def v2_job_routes(team: Team) -> APIRouter:
         """Whether attempts are kept: they are, of whichever job."""
         return answer(SaidOnly(message="ok"))
 
-    @routes.get(JOB + "/job-attempts", responses=openpai_answers({200: list_of(OpenPaiJobAttempt)}))
+    @routes.get(
+        JOB + "/job-attempts",
+        responses=openpai_answers({200: list_of(OpenPaiJobAttempt)}),
+        dependencies=LONG,
+    )
     async def attempts(request: Request, caller: Asking, framework: str) -> Response:
         """The latest first."""
         story = await story_seen(team, caller, framework, request)
@@ -166,7 +176,9 @@ def v2_job_routes(team: Team) -> APIRouter:
         return await answer_many(partial(job_attempts, story, numbers))
 
     @routes.get(
-        JOB + "/job-attempts/{attempt}", responses=openpai_answers({200: of(OpenPaiJobAttempt)})
+        JOB + "/job-attempts/{attempt}",
+        responses=openpai_answers({200: of(OpenPaiJobAttempt)}),
+        dependencies=LONG,
     )
     async def one_attempt(
         request: Request, caller: Asking, framework: str, attempt: str
