@@ -17,10 +17,11 @@ import pytest
 from regatta.cli.outcomes import Exit
 from tests.chaos.team_servers import Member, TeamProcess, eventually, job_text
 from tests.doors import Regatta
+from tests.engines.local.accounts_here import needs_root, place
 from tests.server.records.conftest import postgresql, pytest_collection_finish, url
 from tests.server.records.postgresql import PostgreSQL
 
-__all__ = ["postgresql", "pytest_collection_finish", "url"]
+__all__ = ["place", "postgresql", "pytest_collection_finish", "url"]
 
 #: As everybody may start it, root as well.
 OPENLY = ("serve", "--team", "--isolation", "none")
@@ -240,6 +241,31 @@ def test_a_server_without_accounts_says_so(tmp_path: Path) -> None:
         server.kill()
 
 
+@needs_root
+@pytest.mark.parametrize("isolation", ["users", "none"])
+def test_where_members_write_is_made_at_the_start_where_each_is_an_account(
+    place: Path, isolation: str
+) -> None:
+    share = place / "share"
+    share.mkdir()
+    share.chmod(0o777)
+    server = TeamProcess(place, f"sqlite:///{place}/team.db", "--isolation", isolation)
+    folders = {"work": str(place / "work"), "register": str(place / "uids")}
+    team = {"defaultFsUri": str(share), "isolation": folders}
+    (server.state / "config.yaml").write_text(json.dumps({"team": team}))
+    server.start()
+    warned = f"warning: others can write to {share} (mode 777)"
+    try:
+        assert (warned in server.log) is (isolation == "users")
+        server.stop()
+        share.chmod(0o755)
+        server.start()
+        assert server.log.count(warned) == (isolation == "users")
+        assert (share / "Output").is_dir() is (isolation == "users")
+    finally:
+        server.kill()
+
+
 def test_what_is_weaker_than_before_has_to_be_asked_for_on_the_command_line(
     tmp_path: Path,
 ) -> None:
@@ -318,9 +344,9 @@ def test_the_database_may_be_named_by_the_shell(tmp_path: Path) -> None:
 
 def test_a_database_of_another_state_folder_is_told_at_the_start(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/team.db"
-    for place in ("own", "other"):
-        (tmp_path / place).mkdir()
-    own, other = (TeamProcess(tmp_path / place, url) for place in ("own", "other"))
+    for folder in ("own", "other"):
+        (tmp_path / folder).mkdir()
+    own, other = (TeamProcess(tmp_path / folder, url) for folder in ("own", "other"))
     own.start()
     try:
         ann = own.account("ann")

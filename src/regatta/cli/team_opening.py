@@ -21,8 +21,9 @@ from regatta.server.team.grounds import ClusterGrounds, Grounds, MachineGrounds
 from regatta.server.team.isolating.isolation import Isolation, IsolationSettings
 from regatta.server.team.isolating.isolation_settings import SECTION, isolation_of
 from regatta.server.team.isolating.last_isolation import remember, require_no_weaker
+from regatta.server.team.isolating.outputs import open_output
 from regatta.server.team.serve_team import Opening, serve_team
-from regatta.server.team.team_settings import TeamSettings, share_of
+from regatta.server.team.team_settings import TeamSettings, about_share, share_of
 from regatta.server.tls_files import require_pair
 from regatta.server.transport_rules import is_loopback, transport_of
 
@@ -126,13 +127,14 @@ def _on_machine(
 
     wanted = isolation_of(settings.isolation, kind, host, file=config_path())
     accounts = wanted.kind == "users"
-    share = share_of(settings.default_fs_uri, config_path(), accounts=accounts)
+    share = share_of(settings.default_fs_uri, config_path())
 
     def open_engine(database: Database) -> tuple[Engine, Grounds]:
         require_no_weaker(home.path, wanted.kind, on_command_line=kind is not None)
         isolation = _isolation(wanted, database, home, settings)
         remember(home.path, wanted.kind)
-        for remark in (*isolation.remarks(), *share):
+        output = open_output(share) if accounts and share is not None else ()
+        for remark in (*isolation.remarks(), *about_share(share), *output):
             print(f"warning: {remark}", file=sys.stderr, flush=True)
         tell(f"isolation: {isolation.describe()}")
         return LocalEngine(home), MachineGrounds(isolation)

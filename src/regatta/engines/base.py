@@ -59,6 +59,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     fs_uri_is_servers: bool = False
     #: And this is what its client said, in vain.
     unheard_fs_uri: str = ""
+    #: It runs as an account of this machine that is its user's alone; no client sends this either.
+    accounts: bool = False
 
 
 class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

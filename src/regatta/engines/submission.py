@@ -33,5 +33,6 @@ def read_submission(
             default_fs_uri=submission.default_fs_uri,
             fs_uri_is_servers=submission.fs_uri_is_servers,
             unheard_fs_uri=submission.unheard_fs_uri,
+            accounts=submission.accounts,
         ),
     )

@@ -49,6 +49,39 @@ def test_output_has_a_folder_of_the_job_where_there_is_a_place_for_it() -> None:
     assert words(v1("ls"), Setting(user="ada"))[3:] == ["bash", "ls"]
 
 
+@pytest.mark.parametrize("root", ROOTS.values(), ids=list(ROOTS))
+def test_an_accounts_folder_for_output_has_to_be_its_own(root: str) -> None:
+    place = Setting(user="ada", default_fs_uri=root, accounts=True)
+    whole = "$PAI_DEFAULT_FS_URI/Output/$PAI_USER_NAME"
+    written = [v1(outputDir=place) for place in (whole, f"{whole}/a/b")]
+    for config in (v1(), v1(codeDir="$PAI_DEFAULT_FS_URI/code"), *written):
+        assert converted(config, place).own_output == "/srv/files/Output/ada"
+        assert words(config, place)[7:] == ["/srv/files/Output/ada"]
+
+
+@pytest.mark.parametrize(
+    ("written", "user"),
+    [
+        ("$PAI_DEFAULT_FS_URI/results", "ada"),
+        ("$PAI_DEFAULT_FS_URI/Output/bob/x", "ada"),
+        ("/srv/elsewhere/Output/ada/x", "ada"),
+        ("hdfs://h/Output/ada/x", "ada"),
+        ("", ".."),
+        ("", "."),
+    ],
+)
+def test_no_other_folder_has_to_be_an_accounts_own(written: str, user: str) -> None:
+    place = Setting(user=user, default_fs_uri="/srv/files", accounts=True)
+    config = v1(outputDir=written) if written else v1()
+    assert converted(config, place).own_output == ""
+    assert words(config, place)[7:] == []
+
+
+def test_where_jobs_are_nobodys_account_no_folder_has_to_be_its_own() -> None:
+    assert converted(v1()).own_output == ""
+    assert words(v1())[7:] == []
+
+
 def test_names_in_a_uri_may_be_percent_encoded() -> None:
     config = v1(codeDir="file://localhost/srv/files/my%20code")
     assert reached(config)[0] == "/srv/files/my code"

@@ -12,6 +12,7 @@ import pytest
 from regatta.api.openpai.scripts import LARGEST_CODE, literal, with_folders
 from regatta.controller.environment.references import expand
 from tests.api.openpai.configs import PLACE, v1, v2, words
+from tests.engines.local.accounts_here import needs_root
 
 NASTY = {
     "dollars of every kind": "echo $x $(echo $x) ${x} $$ | sed s/[0-9]*$/PID/; echo '$(x)' '$$'",
@@ -196,3 +197,49 @@ def test_an_output_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     status, out, err = ran(*with_folders("echo ran", "", f"{tmp_path}/file/out"))
     assert (status, out) == (1, b"")
     assert f"outputDir: the folder {tmp_path}/file/out cannot be made" in err.decode()
+
+
+def test_a_folder_that_has_to_be_the_accounts_own_may_be_made_or_be_there(tmp_path: Path) -> None:
+    own = tmp_path / "Output" / "ada"
+    for job in ("first", "second"):
+        built = with_folders(NASTY["its own arguments"], "", f"{own}/{job}", str(own))
+        assert ran(*built) == ran("bash", "-c", NASTY["its own arguments"])
+    assert sorted(os.listdir(own)) == ["first", "second"]
+    assert os.listdir(own.parent) == ["ada"]
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["another's", "a link to one's own"])
+def test_nothing_is_written_into_a_folder_that_is_not_the_accounts_own(
+    tmp_path: Path, kind: str
+) -> None:
+    own = tmp_path / "Output" / "ada"
+    (tmp_path / "elsewhere").mkdir()
+    own.parent.mkdir()
+    if kind == "another's":
+        own.mkdir()
+        os.chown(own, 65534, 65534)
+    else:
+        own.symlink_to(tmp_path / "elsewhere")
+    status, out, err = ran(*with_folders("echo ran", "", f"{own}/job", str(own)))
+    assert (status, out) == (1, b"")
+    assert f"regatta: outputDir: {own} is not this account's own folder" in err.decode()
+    assert "Ask whoever runs the server to remove it." in err.decode()
+    assert os.listdir(own) == []
+    assert os.listdir(own.parent) == ["ada"]
+
+
+@needs_root
+def test_where_a_file_system_keeps_no_owners_no_folder_has_to_be_ones_own(tmp_path: Path) -> None:
+    """What is made there is another's at once, such as on a share that is mounted for one user."""
+    own, programs = tmp_path / "Output" / "ada", tmp_path / "bin"
+    own.mkdir(parents=True)
+    os.chown(own, 65534, 65534)
+    programs.mkdir()
+    (programs / "mktemp").write_text('#!/bin/sh\nmkdir "$2" && chown 65534 "$2" && echo "$2"\n')
+    (programs / "mktemp").chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    built = with_folders("echo ran", "", f"{own}/job", str(own))
+    assert ran(*built, PATH=path) == (0, b"ran\n", b"")
+    assert os.listdir(own) == ["job"]
+    assert os.listdir(own.parent) == ["ada"]

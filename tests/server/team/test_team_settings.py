@@ -14,6 +14,7 @@ from regatta.server.team.isolating.isolation import IsolationSettings
 from regatta.server.team.isolating.isolation_settings import isolation_of
 from regatta.server.team.team_settings import (
     TeamSettings,
+    about_share,
     read_team_settings,
     share_of,
     team_database_url,
@@ -148,15 +149,13 @@ def test_what_is_wrong_with_isolation_is_named(said: dict[str, Any], told: str) 
 
 def test_a_share_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
-    for there in ("", str(tmp_path), f"file://{tmp_path}", "hdfs://cluster/x"):
-        assert share_of(there, file) == ()
-    (said,) = share_of(str(tmp_path / "none"), file)
-    assert "which is no folder of this machine now" in said
-    (said,) = share_of(str(tmp_path), file, accounts=True)
-    assert f"install -d -m 1777 {tmp_path}/Output" in said
-    output = tmp_path / "Output"
-    output.mkdir()
-    output.chmod(0o1777)
-    assert share_of(str(tmp_path), file, accounts=True) == ()
+    for there in (str(tmp_path), f"file://{tmp_path}"):
+        assert share_of(there, file) == tmp_path
+        assert about_share(tmp_path) == ()
+    for elsewhere in ("", "hdfs://cluster/x"):
+        assert share_of(elsewhere, file) is None
+    assert about_share(None) == ()
+    (said,) = about_share(share_of(str(tmp_path / "none"), file))
+    assert f"names {tmp_path}/none, which is no folder of this machine now" in said
     with pytest.raises(BadSetting, match=r"team.defaultFsUri is 'share'; write a path that begins"):
         share_of("share", file)

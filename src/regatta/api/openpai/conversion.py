@@ -45,6 +45,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any]
     protocol: Literal[1, 2]
     extras: dict[str, Any]
+    #: The folder that tasks write in and that has to be their account's own; empty: there is none.
+    own_output: str
     #: A path in the document → the one in the config; see `where`.
     marks: dict[str, str]
 
@@ -140,5 +142,6 @@ def convert(document: dict[str, Any], setting: Setting) -> Converted:
         config=wanted.config,
         protocol=protocol,
         extras=wanted.extras,
+        own_output=wanted.own_output,
         marks=marks_of(wanted),
     )

@@ -2,7 +2,8 @@
 
 A folder can be reached where it lies inside the one that `$PAI_DEFAULT_FS_URI` names. Code is
 copied from there and the folder for output made there, before the command. What another scheme
-names (`hdfs://`) is only told to the replicas, in their variables.
+names (`hdfs://`) is only told to the replicas, in their variables. Each account of a machine has a
+folder of its own for output, in one that all of them share.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from regatta.api.problems import Problem
 ROOT = "PAI_DEFAULT_FS_URI"
 #: Whole words: `$PAI_JOB_NAMES` is another variable.
 _WORD = re.compile(r"\$(PAI_DEFAULT_FS_URI|PAI_JOB_NAME|PAI_USER_NAME|PAI_USERNAME)(?!\w)")
+#: Where somebody's jobs write that do not say where.
+_OWN = f"${ROOT}/Output/$PAI_USER_NAME"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _SET_ROOT = (
     f"name a folder that every replica can reach: {ROOT}=/srv/share regatta run FILE, or in the "
@@ -41,6 +44,8 @@ class Folders(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     code_path: str = ""
     output_path: str = ""
+    #: The one around that which has to be an account's own; empty: nobody says so.
+    own_output: str = ""
     problems: tuple[Problem, ...] = ()
 
 
@@ -48,7 +53,7 @@ def folders(*, job: str, data: str, output: str, code: str, setting: Setting) ->
     """What the three fields come to; empty ones were not written."""
     problems: list[Problem] = []
     if not output and setting.default_fs_uri:
-        output = f"${ROOT}/Output/$PAI_USER_NAME/$PAI_JOB_NAME"
+        output = f"{_OWN}/$PAI_JOB_NAME"
     said: dict[str, str] = {}
     for field, written in {"dataDir": data, "outputDir": output, "codeDir": code}.items():
         said[field] = _substituted(written, job, setting)
@@ -69,8 +74,16 @@ def folders(*, job: str, data: str, output: str, code: str, setting: Setting) ->
         code=said["codeDir"],
         code_path=reached["codeDir"],
         output_path=reached["outputDir"],
+        own_output=_own(reached["outputDir"], setting) if setting.accounts else "",
         problems=tuple(problems),
     )
+
+
+def _own(output: str, setting: Setting) -> str:
+    """Nothing where it is not that one nor in it, or the user's name is no folder's, as `..`."""
+    own = _path(_substituted(_OWN, "", setting)) or ""
+    is_own = own.endswith(f"/Output/{setting.owner}")
+    return own if is_own and (output == own or _inside(output, own)) else ""
 
 
 def _names_root(written: str) -> bool:

@@ -20,6 +20,9 @@ LARGEST_CODE = 200_000_000
 COPIED = ".regatta-copied"
 
 #: $1: the author's script. $2: the folder of code, or nothing. $3: the one for output, or nothing.
+#: $4: one around that which has to be this account's own, or nothing: whose it is could read and
+#: exchange what is written. A file system that keeps no owners gives nobody anything of their own;
+#: it is asked in the folder above, where nobody else can put another in the place of what we make.
 #: Replicas may share their working folder, so each copies beside it and moves file by file: no
 #: program ever sees half of a file.
 FETCH_CODE = f"""\
@@ -34,6 +37,14 @@ merge() {{
       mv -f -- "$item" "$2/" || return
     fi
   done
+}}
+own() {{
+  [ -d "$1" ] && ! [ -L "$1" ] || return
+  [ -O "$1" ] && return
+  local made
+  made=$(mktemp -d "${{1%/*}}/.regatta-XXXXXX") || return
+  if [ -O "$made" ]; then rmdir -- "$made"; return 1; fi
+  rmdir -- "$made"
 }}
 shopt -s dotglob nullglob
 fresh=
@@ -61,6 +72,11 @@ if [ -n "$2" ]; then
     fi
     rm -rf -- "$fresh"
   fi
+fi
+if [ -n "$4" ]; then
+  mkdir -p -- "$4" || refuse "outputDir: the folder $4 cannot be made here."
+  own "$4" || refuse "outputDir: $4 is not this account's own folder, so that others could read" \
+    "and exchange what is written there. Ask whoever runs the server to remove it."
 fi
 if [ -n "$3" ]; then
   mkdir -p -- "$3" || refuse "outputDir: the folder $3 cannot be made here."
@@ -96,11 +112,12 @@ FILL_IN = " ".join(
 )
 
 
-def with_folders(script: str, code: str, output: str) -> list[str]:
-    """`code` and `output` are folders of this file system; either may be empty."""
+def with_folders(script: str, code: str, output: str, own: str = "") -> list[str]:
+    """`code` and `output` are folders of this file system; either may be empty. `own`: one around
+    `output` that has to be the account's own."""
     if not code and not output:
         return ["bash", "-c", f'{_WORK_DIR}; exec {PLAIN} "$1"', "bash", script]
-    return ["bash", "-c", FETCH_CODE, "bash", script, code, output]
+    return ["bash", "-c", FETCH_CODE, "bash", script, code, output, *([own] if own else [])]
 
 
 def strict(script: str, fillings: Sequence[tuple[str, str]] = ()) -> list[str]:

@@ -132,6 +132,7 @@ def wanted(config: dict[str, Any], setting: Setting) -> Wanted:
         run_policy=run_policy(FOR_EVER if retries == _RETRY_ALWAYS else retries, 1),
         gpu_type=draft.gpu_type or "",
         extras=copy.deepcopy(draft.extras or {}),
+        own_output=places.own_output,
         config=copy.deepcopy(config),
         warnings=(*problems, *_advice(draft)),
         marks={
@@ -287,13 +288,17 @@ def _role(path: str, role: TaskRoleDraft, draft: ConfigDraft, places: Folders) -
         cpus=1 if role.cpu_number is None else role.cpu_number,
         memory_mb=role.memory,
         gpus=role.gpu_number or 0,
-        words=tuple(with_folders(role.command or "", places.code_path, places.output_path)),
+        words=tuple(_started(role.command or "", places)),
         shm_mb=role.shm_mb,
         told_shm_mb=DEFAULT_SHM_MB if role.shm_mb is None else None,
         ports=ports,
         completion=completion,
         marks=_marks(path, len(ports)),
     )
+
+
+def _started(command: str, places: Folders) -> list[str]:
+    return with_folders(command, places.code_path, places.output_path, places.own_output)
 
 
 def _marks(path: str, ports: int) -> dict[str, str]:

@@ -24,6 +24,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     fs_uri_is_servers: bool = False
     #: What whoever submits says all the same.
     unheard_fs_uri: str = ""
+    #: Tasks run as an account of the machine that is the user's alone.
+    accounts: bool = False
 
     @property
     def owner(self) -> str:
@@ -89,6 +91,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     secrets: dict[str, str] = {}
     registries: tuple[Registry, ...] = ()
     extras: dict[str, Any] = {}
+    #: Where tasks write, as an account: the folder that has to be its own; empty: nobody says so.
+    own_output: str = ""
     #: As it was written, with nothing in it that is secret.
     config: dict[str, Any] = {}
     warnings: tuple[Problem, ...] = ()

@@ -15,8 +15,16 @@ log = logging.getLogger(__name__)
 
 
 class Grounds(Protocol):
-    async def prepare(self, user: User, namespace: str, job_id: str) -> Shell | None:
-        """How a submission of this user's runs; None where the engine takes no shell. Raises
+    @property
+    def accounts(self) -> bool:
+        """Whether jobs run as accounts of this machine, one for each user."""
+        ...
+
+    async def prepare(
+        self, user: User, namespace: str, job_id: str, own_output: str
+    ) -> Shell | None:
+        """How a submission of this user's runs; None where the engine takes no shell.
+        `own_output`: the folder it writes in that has to be the account's own, or nothing. Raises
         RegattaError."""
         ...
 
@@ -33,8 +41,14 @@ class MachineGrounds:
     def __init__(self, isolation: Isolation) -> None:
         self._isolation = isolation
 
-    async def prepare(self, user: User, namespace: str, job_id: str) -> Shell | None:
-        return await self._isolation.shell_for(user, job_id)
+    @property
+    def accounts(self) -> bool:
+        return self._isolation.kind == "users"
+
+    async def prepare(
+        self, user: User, namespace: str, job_id: str, own_output: str
+    ) -> Shell | None:
+        return await self._isolation.shell_for(user, job_id, own_output)
 
     async def clear(self, job_id: str) -> None:
         failure = await asyncio.to_thread(self._isolation.forget, job_id)
@@ -54,7 +68,13 @@ class ClusterGrounds:
     def __init__(self, engine: MakesNamespaces) -> None:
         self._engine = engine
 
-    async def prepare(self, user: User, namespace: str, job_id: str) -> Shell | None:
+    @property
+    def accounts(self) -> bool:
+        return False
+
+    async def prepare(
+        self, user: User, namespace: str, job_id: str, own_output: str
+    ) -> Shell | None:
         await self._engine.make_namespace(namespace)
         return None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,33 +53,28 @@ def team_database_url(folder: Path, settings: TeamSettings) -> str:
     return settings.database or f"sqlite:///{folder / 'team.db'}"
 
 
-def share_of(uri: str, file: Path, *, accounts: bool = False) -> tuple[str, ...]:
-    """What whoever starts a server on a machine has to know of the folder that `defaultFsUri`
-    names; with `accounts`, jobs run as Unix users. Raises BadSetting."""
+def share_of(uri: str, file: Path) -> Path | None:
+    """The folder that `defaultFsUri` names, which may not be there; None: it names none of a
+    machine. Raises BadSetting."""
     scheme, colon, rest = uri.partition("://")
     if not uri or (colon and scheme.lower() != "file"):
-        return ()
+        return None
     path = unquote(rest.removeprefix("localhost")) if colon else uri
     if not path.startswith("/"):
         raise BadSetting(
             f"{file}: {SECTION}.defaultFsUri is {uri!r}; write a path that begins with /, or a "
             "file:/// URI"
         )
-    if Path(path).is_dir():
-        return _output_of(Path(path)) if accounts else ()
-    return (
-        f"{SECTION}.defaultFsUri is {uri}, which is no folder of this machine now: OpenPAI's "
-        "configs find no code in it, and no place for what they write",
-    )
+    return Path(path)
 
 
-def _output_of(share: Path) -> tuple[str, ...]:
-    output = share / "Output"
-    if any(place.is_dir() and place.stat().st_mode & stat.S_IWOTH for place in (output, share)):
+def about_share(share: Path | None) -> tuple[str, ...]:
+    """What whoever starts a server on a machine has to know of it."""
+    if share is None or share.is_dir():
         return ()
     return (
-        f"{output} is no folder that every account can write to, and OpenPAI's configs without an "
-        f"outputDir fail there: install -d -m 1777 {shlex.quote(str(output))}",
+        f"{SECTION}.defaultFsUri names {share}, which is no folder of this machine now: OpenPAI's "
+        "configs find no code in it, and no place for what they write",
     )
 
 

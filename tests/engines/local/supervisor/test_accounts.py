@@ -19,7 +19,7 @@ from tests.engines.local.accounts_here import needs_root
 
 pytestmark = needs_root
 
-ANN = 230_011
+ANN, BOB = 230_011, 230_012
 ACCOUNT: dict[str, Any] = {"uid": ANN, "gid": ANN, "groups": [], "folders": None}
 
 _CHILD = """
@@ -137,3 +137,67 @@ def test_what_the_account_cannot_reach_is_not_mounted(place: Path, may_mount: bo
     said = played(MOUNTED.format(source=source, target="/regatta-tests-none/x"), before=before)
     assert "Permission denied" in said["seen"]
     assert source in said["seen"]
+
+
+@pytest.fixture
+def another() -> Iterator[Path]:
+    """What `/proc` has of a process of another account, which works in a closed folder."""
+    folder = Path(tempfile.mkdtemp(prefix="regatta-another-"))
+    os.chown(folder, BOB, BOB)
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'cd "$1"; echo there; read end', "sh", folder],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=BOB, group=BOB, extra_groups=[],
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"there\n"
+        yield Path(f"/proc/{process.pid}")
+        process.stdin.close()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("folders", [None, ["/data"]], ids=["any folder", "allowed folders"])
+@pytest.mark.parametrize("may_mount", [True, False], ids=["mighty", "in a plain container"])
+def test_what_another_accounts_process_has_open_is_neither_mounted_nor_told(
+    place: Path, another: Path, may_mount: bool, folders: list[str] | None
+) -> None:
+    (place / "link").symlink_to(another / "cwd")
+    before = () if may_mount else ("setpriv", "--bounding-set", "-sys_admin")
+    program = MOUNTED.format(source=str(place / "link"), target="/regatta-tests-none/x")
+    said = played(program, before=before, folders=folders)
+    assert "Permission denied" in said["seen"]
+    assert "regatta-another" not in said["seen"]
+
+
+@pytest.mark.parametrize("link", ["exe", "cwd", "root", "fd/1"])
+def test_what_the_supervisor_itself_has_open_is_neither_mounted_nor_told(
+    place: Path, link: str
+) -> None:
+    (place / "link").symlink_to(f"/proc/self/{link}")
+    program = MOUNTED.format(source=str(place / "link"), target="/regatta-tests-none/x")
+    said = played(program, folders=["/data"])
+    assert "it leads in a circle, or through what a process has open;" in said["seen"]
+
+
+def test_rights_to_look_into_processes_are_not_used_for_an_account(
+    place: Path, another: Path
+) -> None:
+    """Whichever call passes a link of `/proc`: mount points are made on such ways, too."""
+    said = played(
+        f"attempt('read', lambda: os.readlink({str(another / 'cwd')!r}))\n"
+        f"attempt('pass', lambda: os.stat({str(another / 'cwd')!r}))\n"
+        f"attempt('environment', lambda: open({str(another / 'environ')!r}).read())\n"
+    )
+    assert said == dict.fromkeys(("read", "pass", "environment"), "Permission denied")
+
+
+def test_on_a_kernel_that_cannot_refuse_links_of_proc_the_accounts_rights_count(
+    place: Path, another: Path
+) -> None:
+    said = played(
+        "linux.SYS_OPENAT2 = 100_000\n"
+        f"pinned = linux.pin({str(place)!r})\n"
+        "attempt('data', lambda: os.readlink('/proc/self/fd/%d' % pinned))\n"
+        f"attempt('theirs', lambda: linux.pin({str(another / 'cwd')!r}))\n"
+    )
+    assert said == {"data": str(place), "theirs": "Permission denied"}

@@ -18,6 +18,7 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 CAPABILITY_VERSION_3 = 0x20080522
+CAP_SETGID, CAP_SETUID, CAP_SETPCAP, CAP_SYS_ADMIN = 6, 7, 8, 21
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_RDONLY = 1
@@ -27,6 +28,10 @@ MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
 FALLOC_FL_KEEP_SIZE = 1
+#: One of those that have the same number on every kind of processor that Paddle runs on.
+SYS_OPENAT2 = 437
+AT_FDCWD = -100
+RESOLVE_NO_MAGICLINKS = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -47,8 +52,8 @@ def become_subreaper() -> bool:
 
 
 def reach_files_as(account: dict[str, Any]) -> None:
-    """From now on this process opens, makes and passes what the account may, and nothing else; it
-    keeps root's other rights, of which mounting is one. `become` has to follow."""
+    """From now on this process opens, makes and passes what the account may, and nothing else; of
+    root's other rights it keeps to mount, and to become the account. `become` has to follow."""
     os.setgroups(account["groups"])
     _libc.setfsgid(ctypes.c_uint(account["gid"]))
     _libc.setfsuid(ctypes.c_uint(account["uid"]))
@@ -57,6 +62,36 @@ def reach_files_as(account: dict[str, Any]) -> None:
     reached = (_libc.setfsuid(nobody) & 0xFFFFFFFF, _libc.setfsgid(nobody) & 0xFFFFFFFF)
     if reached != (account["uid"], account["gid"]):
         raise OSError(errno.EPERM, "the account's files cannot be reached as that account")
+    _use_only(CAP_SETGID, CAP_SETUID, CAP_SETPCAP, CAP_SYS_ADMIN)
+
+
+def _use_only(*capabilities: int) -> None:
+    """Of those that it uses now. Whom a file belongs to is not all that the kernel asks: who may
+    look into any process would pass `/proc/PID/cwd` of another account's, too."""
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    held = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then the upper 32 of each
+    _check(_libc.capget(ctypes.byref(header), ctypes.byref(held)), "capget")
+    held[0] &= sum(1 << capability for capability in capabilities)
+    held[3] = 0
+    _check(_libc.capset(ctypes.byref(header), ctypes.byref(held)), "capset")
+
+
+def pin(path: str) -> int:
+    """A descriptor of what is there, not of what is in it. The links of `/proc` that lead to what a
+    process has open, such as ours, are not followed, where the kernel (5.6) lets us say so."""
+    how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_NO_MAGICLINKS)
+    name = ctypes.c_char_p(os.fsencode(path))
+    size = ctypes.c_size_t(ctypes.sizeof(how))
+    at = ctypes.c_long(AT_FDCWD)
+    fd: int = _libc.syscall(ctypes.c_long(SYS_OPENAT2), at, name, ctypes.byref(how), size)
+    if fd >= 0:
+        return fd
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EPERM):  # EPERM: of a container that knows no such call
+        return os.open(path, os.O_PATH)
+    if number == errno.ELOOP:
+        raise OSError(number, "it leads in a circle, or through what a process has open", path)
+    raise OSError(number, os.strerror(number), path)
 
 
 def become(account: dict[str, Any]) -> None:

@@ -57,14 +57,15 @@ def _sentence(mount: dict[str, Any], error: OSError, account: dict[str, Any] | N
 
 def _pinned(source: str, within: list[str] | None) -> str:
     """The same by descriptor: what is looked at is what is mounted, whoever lays the way anew.
-    `within`: folders of which it has to be one, or to lie in one."""
-    fd = os.open(source, os.O_PATH)
+    `within`: folders of which it has to be one, or to lie in one. Where it leads is not told: that
+    is for the account to look at, with its own rights."""
+    fd = linux.pin(source)
     pinned = f"/proc/self/fd/{fd}"
     if within is not None:
         found = os.readlink(pinned)
         allowed = [os.path.realpath(folder).rstrip("/") for folder in within]
         if not any(found == folder or found.startswith(folder + "/") for folder in allowed):
-            raise OSError(errno.EACCES, f"it leads to {found}, which the server does not allow")
+            raise OSError(errno.EACCES, "it leads out of the folders that the server allows")
     return pinned
 
 

@@ -26,6 +26,7 @@ from regatta.server.accounts.unix_accounts import ensure_unix_uid
 from regatta.server.accounts.users import User
 from regatta.server.records.team_database import Database
 from regatta.server.team.isolating.given_uids import REGISTER, GivenUids
+from regatta.server.team.isolating.outputs import make_own
 from regatta.server.team.isolating.unix_uids import (
     DEFAULT_UIDS,
     check_uids,
@@ -149,18 +150,19 @@ class Isolation:
             "--isolation users (as root) or container where that matters.",
         )
 
-    async def shell_for(self, user: User, job_id: str) -> Shell:
-        """How this user's job runs, in a folder of its own, which is there afterwards. Raises
-        NotPossible where the account cannot be anybody of this machine."""
+    async def shell_for(self, user: User, job_id: str, own_output: str = "") -> Shell:
+        """How this user's job runs, in a folder of its own, which is there afterwards. With
+        accounts so is `own_output`, where it writes, or its tasks make that themselves. Raises
+        NotPossible where the account cannot be anybody of this machine, or that is another's."""
         if self.kind == "users" and user.unix_uid is None:
             async with self._choosing:
                 user = await ensure_unix_uid(self._database, user.name, self._choose)
         # Names of accounts may be asked for over the network, and disks take their time.
-        return await asyncio.to_thread(self._shell_for, user, job_id)
+        return await asyncio.to_thread(self._shell_for, user, job_id, own_output)
 
-    def _shell_for(self, user: User, job_id: str) -> Shell:
+    def _shell_for(self, user: User, job_id: str, own_output: str) -> Shell:
         if self.kind == "users":
-            return self._as_account(user, job_id)
+            return self._as_account(user, job_id, own_output)
         part = _owner(user)
         folder = self._work.of(part, part, os.getuid(), os.getgid())
         job = self._work.make_job(folder, job_id, os.getuid(), os.getgid())
@@ -176,10 +178,12 @@ class Isolation:
             images=None,
         )
 
-    def _as_account(self, user: User, job_id: str) -> Shell:
+    def _as_account(self, user: User, job_id: str, own_output: str) -> Shell:
         assert user.unix_uid is not None
         account = find_account(user.name, user.unix_uid, self._given_uids)
         folder = self._work.of(str(account.uid), _owner(user), account.uid, account.gid)
+        if own_output:
+            make_own(Path(own_output), user.name, account.uid, account.gid)
         home = account.home if account.home and os.path.isdir(account.home) else folder / HOME
         job = self._work.make_job(folder, job_id, account.uid, account.gid)
         return replace(

@@ -124,7 +124,7 @@ class HandingIn:
                 if before is None:
                     former = await self._who_makes_room(new, submission) if takes_over else None
                     await self._begin(new, former)
-                return await self._hand_over(user, new, submission, unchecked)
+                return await self._hand_over(user, new, submission, unchecked, _own_output(loaded))
 
     async def _read(self, user: User, submission: Submission) -> Loaded:
         async with self._of_one_account.of(user.id):
@@ -138,12 +138,12 @@ class HandingIn:
             raise
 
     async def _hand_over(
-        self, user: User, new: NewJob, submission: Submission, unchecked: bool
+        self, user: User, new: NewJob, submission: Submission, unchecked: bool, own_output: str
     ) -> tuple[JobRow, Accepted]:
         sweeps = self._deleting.sweeps(new.namespace)
         try:
             async with self._of_one_account.of(user.id):
-                ground = await self._grounds.prepare(user, new.namespace, new.id)
+                ground = await self._grounds.prepare(user, new.namespace, new.id, own_output)
                 accepted = await self._engine.submit(submission, _with_wish(ground, unchecked))
             await self._database.run(finish_submit, new.id, accepted.job)
         except RegattaError as why:
@@ -213,15 +213,18 @@ class HandingIn:
         loaded = await self._read(user, submission)
         await self._check_cluster(user, loaded)
         unchecked = shell is not None and shell.no_preflight
-        return await self._to_its_end(self._preview(user, submission, unchecked, stored))
+        own_output = _own_output(loaded)
+        return await self._to_its_end(
+            self._preview(user, submission, unchecked, stored, own_output)
+        )
 
     async def _preview(
-        self, user: User, submission: Submission, unchecked: bool, stored: bool
+        self, user: User, submission: Submission, unchecked: bool, stored: bool, own_output: str
     ) -> Preview:
         namespace, rehearsal = account_namespace(user.name), PREVIEW + uuid.uuid4().hex
         try:
             async with self._of_one_account.of(user.id):
-                ground = await self._grounds.prepare(user, namespace, rehearsal)
+                ground = await self._grounds.prepare(user, namespace, rehearsal, own_output)
                 ground = _with_wish(ground, unchecked)
                 return await self._engine.preview(submission, ground, stored=stored)
         finally:
@@ -249,6 +252,7 @@ class HandingIn:
             default_fs_uri=self._settings.default_fs_uri,
             fs_uri_is_servers=True,
             unheard_fs_uri=submission.default_fs_uri,
+            accounts=self._grounds.accounts,
             key=hashlib.sha256(key.encode()).hexdigest()[:32],
         )
 
@@ -295,6 +299,10 @@ class HandingIn:
             return row.id
         replaced(former, even_live=submission.replace)
         return row.id
+
+
+def _own_output(loaded: Loaded) -> str:
+    return loaded.config.own_output if loaded.config is not None else ""
 
 
 def _with_wish(ground: Shell | None, unchecked: bool) -> Shell | None:
