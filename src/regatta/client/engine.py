@@ -15,6 +15,7 @@ from regatta.api.job import Job
 from regatta.client.channel import API, Channel, Query, read
 from regatta.engines.base import (
     OF_SERVERS,
+    SAID_BY_SERVERS,
     Accepted,
     JobUpdate,
     LogQuery,
@@ -199,10 +200,6 @@ class ServerEngine:
         return [
             read(self._channel, item, kind) for item in read(self._channel, answer, _Items).items
         ]
-
-
-#: Of a submission.
-SAID_BY_SERVERS = frozenset({"fsUriIsServers", "unheardFsUri"})
 
 
 def _body(submission: Submission, shell: Shell | None) -> dict[str, Any]:

@@ -55,12 +55,16 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     #: For one of OpenPAI's configs: who hands it in, and what $PAI_DEFAULT_FS_URI stands for.
     user: str = ""
     default_fs_uri: str = ""
-    #: Only the settings of the server that takes it say what that stands for; no client sends this.
+    #: What only a server says that takes other people's jobs (`SAID_BY_SERVERS`): its own settings
+    #: say what that stands for; this is what its client said, in vain; it runs as an account of the
+    #: machine that is its user's alone.
     fs_uri_is_servers: bool = False
-    #: And this is what its client said, in vain.
     unheard_fs_uri: str = ""
-    #: It runs as an account of this machine that is its user's alone; no client sends this either.
     accounts: bool = False
+
+
+#: Of a submission.
+SAID_BY_SERVERS = frozenset({"fsUriIsServers", "unheardFsUri", "accounts"})
 
 
 class RunAs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
