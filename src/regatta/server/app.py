@@ -14,7 +14,7 @@ from regatta import __version__
 from regatta.engines.base import Engine
 from regatta.server import responses, schemas
 from regatta.server.auth import OPEN_PATHS, Doorkeeper
-from regatta.server.body_limit import BodyLimit
+from regatta.server.bounds.body_limit import BodyLimit
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
 from regatta.server.routes.known_queries import KNOWN_QUERIES

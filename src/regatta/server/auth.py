@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from regatta.api.errors import ForeignHost
-from regatta.server.connections import ADMIT
+from regatta.server.bounds.connections import ADMIT
 from regatta.server.origins import LOOPBACK_NAMES, is_ours
 from regatta.server.responses import refusal
 

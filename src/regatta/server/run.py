@@ -32,7 +32,7 @@ from regatta.engines.local.engine import LocalEngine
 from regatta.engines.local.home import open_home
 from regatta.engines.local.replicas.open_files import allow_more
 from regatta.server.app import make_app
-from regatta.server.connections import BoundedConnection, Strangers, stay_calm
+from regatta.server.bounds.connections import BoundedConnection, Strangers, stay_calm
 from regatta.server.place import Place, bound_log
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from regatta.server.accounts.rate_limits import Rate, Rates
 from regatta.server.accounts.tokens import Kind, issue
 from regatta.server.accounts.user_groups import ensure_groups
 from regatta.server.accounts.users import User, get_user
-from regatta.server.connections import Strangers
+from regatta.server.bounds.connections import Strangers
 from regatta.server.openpai_errors import OpenPaiError
 from regatta.server.origins import Ours
 from regatta.server.records.moments import now_millis

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from regatta.api.errors import RecordsAway
-from regatta.server import connections
 from regatta.server.accounts.rate_limits import Rate
 from regatta.server.accounts.users import disable_user
+from regatta.server.bounds import connections
 from regatta.server.records import team_database
 from regatta.server.records.database_url import read_url
 from regatta.server.records.waiting import patience

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from regatta.server import connections
 from regatta.server.accounts.tokens import revoke_all
 from regatta.server.accounts.users import get_user
+from regatta.server.bounds import connections
 from regatta.server.team import long_answers
 from tests.doors import eventually
 from tests.server.team.serving import TeamServer, a_team_server

@@ -37,7 +37,7 @@ from regatta.server.openpai_errors import (
 )
 from regatta.server.records.job_story import live_jobs
 from regatta.server.responses import answer, answer_many
-from regatta.server.routes.long_answers import LONG
+from regatta.server.routes.answers_in_turn import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team

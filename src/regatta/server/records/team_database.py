@@ -36,7 +36,7 @@ T = TypeVar("T")
 READERS = 4
 _SQLITE = b"SQLite format 3\0"
 #: How long a request waits for a lock, or for a connection: less than it takes until a client that
-#: is not known yet is cut off (`server/connections`), so that it is told why.
+#: is not known yet is cut off (`server/bounds/connections`), so that it is told why.
 BUSY_MILLIS = 7_000
 POOL_SECONDS = 7.0
 

@@ -12,9 +12,9 @@ from regatta.api.job import Job, document
 from regatta.engines.base import Accepted, Preview
 from regatta.engines.inventory import PodView, Removal, RunView
 from regatta.server.responses import answer, answer_job, answer_many, items
+from regatta.server.routes.answers_in_turn import LONG
 from regatta.server.routes.bodies import ScaleBody, SubmissionBody
 from regatta.server.routes.engine_of import AskedEngine
-from regatta.server.routes.long_answers import LONG
 from regatta.server.routes.query_times import NOT_A_NUMBER
 from regatta.server.schemas import NOTHING, answers, items_of, of
 

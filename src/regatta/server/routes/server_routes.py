@@ -13,8 +13,8 @@ from starlette.responses import Response
 from regatta.daemon.about import ServerInfo
 from regatta.engines.inventory import Capacity, Storage
 from regatta.server.responses import answer, answer_many
+from regatta.server.routes.answers_in_turn import LONG
 from regatta.server.routes.engine_of import AskedEngine
-from regatta.server.routes.long_answers import LONG
 from regatta.server.schemas import NOTHING, answers, of
 
 

@@ -14,9 +14,9 @@ from regatta.engines.base import LogQuery
 from regatta.engines.inventory import EventView
 from regatta.engines.logs.positions import decode_position
 from regatta.server.responses import items
+from regatta.server.routes.answers_in_turn import Turn
 from regatta.server.routes.engine_of import AskedEngine
 from regatta.server.routes.job_routes import JOB
-from regatta.server.routes.long_answers import Turn
 from regatta.server.routes.query_times import NOT_A_NUMBER
 from regatta.server.schemas import EventStream, answers, items_of
 from regatta.server.streams import sse

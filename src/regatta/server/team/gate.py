@@ -24,7 +24,7 @@ from regatta.server.accounts.audit import Entry, request_line, write_audit
 from regatta.server.accounts.caller import Caller
 from regatta.server.accounts.identity import identify, shown_by
 from regatta.server.accounts.tokens import note_use
-from regatta.server.connections import ADMIT
+from regatta.server.bounds.connections import ADMIT
 from regatta.server.openpai.openpai_refusals import (
     code_of_unexpected,
     for_strangers,

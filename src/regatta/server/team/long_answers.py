@@ -2,7 +2,7 @@
 was sent. Others of that account wait for their turn; nobody else does.
 
 Whoever reads nothing of what they asked for holds their own turns alone, and those until their
-connection is given up (`server/connections`).
+connection is given up (`server/bounds/connections`).
 """
 
 from __future__ import annotations

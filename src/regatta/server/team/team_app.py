@@ -18,15 +18,15 @@ from regatta.engines.base import Engine
 from regatta.server import responses, schemas
 from regatta.server.accounts.caller import Caller, require_admin
 from regatta.server.app import API
-from regatta.server.body_limit import CODE, BodyLimit
+from regatta.server.bounds.body_limit import CODE, BodyLimit
 from regatta.server.openpai import account_routes, handlers, job_contract
 from regatta.server.openpai.openpai_refusals import OpenPaiRefusal, is_openpai_path, openpai_refusal
 from regatta.server.openpai.smaller_lists import SmallerLists
 from regatta.server.origins import Ours
+from regatta.server.routes.answers_in_turn import give_turns
 from regatta.server.routes.engine_of import serve_engine
 from regatta.server.routes.job_routes import job_routes
 from regatta.server.routes.known_queries import KNOWN_QUERIES
-from regatta.server.routes.long_answers import give_turns
 from regatta.server.routes.server_routes import server_routes
 from regatta.server.routes.stream_routes import stream_routes
 from regatta.server.team import audit_routes as audit

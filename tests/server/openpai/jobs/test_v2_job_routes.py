@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from regatta.server import connections
 from regatta.server.accounts.visibility import Visibility
+from regatta.server.bounds import connections
 from regatta.server.team.team_settings import TeamSettings
 from tests.openpai_configs import a_task_role, hello, two_roles, version_one, version_two
 from tests.patience import Patience

@@ -38,7 +38,7 @@ from regatta.server.origins import public_url
 from regatta.server.records.job_rows import ReplicaRow, job_by_id
 from regatta.server.records.job_story import JobStory, told_of
 from regatta.server.responses import answer, answer_many
-from regatta.server.routes.long_answers import LONG
+from regatta.server.routes.answers_in_turn import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import SIGNED_PREFIX, Asking, admit, gateway_of
 from regatta.server.team.team import Team

@@ -30,7 +30,7 @@ from regatta.server.records.job_lists import NEWEST_FIRST, JobFilter
 from regatta.server.records.job_rows import JobRow
 from regatta.server.records.job_story import story_of
 from regatta.server.responses import answer, answer_many
-from regatta.server.routes.long_answers import LONG
+from regatta.server.routes.answers_in_turn import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking, gateway_of
 from regatta.server.team.team import Team

@@ -46,7 +46,7 @@ from regatta.server.openpai.openpai_schemas import list_of, openpai_answers
 from regatta.server.openpai_errors import OpenPaiError, no_job
 from regatta.server.records.job_rows import JobRow, document_of
 from regatta.server.responses import answer, answer_many
-from regatta.server.routes.long_answers import LONG
+from regatta.server.routes.answers_in_turn import LONG
 from regatta.server.schemas import of
 from regatta.server.team.gate import Asking
 from regatta.server.team.team import Team

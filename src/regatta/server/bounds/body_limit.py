@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regatta.server.held_bodies import HeldBodies
+from regatta.server.bounds.held_bodies import HeldBodies
 from regatta.server.responses import refusal
 
 #: The longest job file is 1 MiB; its JSON, with every character escaped, has six times as much.

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from regatta.server.body_limit import LARGEST_BODY
+from regatta.server.bounds.body_limit import LARGEST_BODY
 from tests.doors import Regatta
 
 PIECE = b" " * (1 << 20)

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from regatta.server import connections
-from regatta.server.connections import BoundedConnection, Seldom, Strangers, stay_calm
+from regatta.server.bounds import connections
+from regatta.server.bounds.connections import BoundedConnection, Seldom, Strangers, stay_calm
 from tests.doors import Regatta, eventually, shell_job
 
 HALF = b"GET /regatta/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from regatta.server.answers_in_pieces import PIECE, InPieces
+from regatta.server.bounds.answers_in_pieces import PIECE, InPieces
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 

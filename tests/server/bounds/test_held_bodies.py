@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from regatta.api.errors import RegattaError, ServerBusy, TooMuchAtOnce
-from regatta.server import body_limit, connections, held_bodies
-from regatta.server.body_limit import LARGEST_BODY
-from regatta.server.held_bodies import HeldBodies
+from regatta.server.bounds import body_limit, connections, held_bodies
+from regatta.server.bounds.body_limit import LARGEST_BODY
+from regatta.server.bounds.held_bodies import HeldBodies
 from tests.doors import Regatta, eventually
 from tests.server.team.serving import Answer, TeamServer, a_team_server
 

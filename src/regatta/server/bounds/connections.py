@@ -21,7 +21,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from regatta.server.answers_in_pieces import InPieces
+from regatta.server.bounds.answers_in_pieces import InPieces
 
 #: For a whole request with its headers and the right token, without the time that its answer takes
 #: us. Also for the next one of a connection.
