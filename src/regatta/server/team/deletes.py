@@ -160,9 +160,10 @@ class Deleting:
         return bool(row.engine_uid and runs)
 
     async def forget(self, job_id: str) -> None:
-        """The record of a run that the engine has deleted."""
-        await self._database.make_room(delete_record, job_id, self._now())
+        """The record of a run that the engine has deleted, after what was made for it: of that
+        nothing else tells."""
         await self._clear(job_id)
+        await self._database.make_room(delete_record, job_id, self._now())
 
     async def forget_owed(self) -> None:
         await self._forget(list(self._owed))
