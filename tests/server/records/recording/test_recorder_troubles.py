@@ -411,3 +411,21 @@ def test_a_job_that_came_and_went_is_taken_from_history_once(database: Database)
         assert await _count(database) == 1
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_whoever_ends_it_as_news_comes_is_heard(database: Database, turns: int) -> None:
+    """At any turn of the loop after the news: a server that leaves waits for the recorder."""
+
+    async def story() -> None:
+        engine, records = Scripted(a_job("one")), Records(database)
+        running = asyncio.create_task(recorder.Recorder(_engine(engine), database).run())
+        await records.shows("one", "RUNNING")
+        engine.say(a_job("two"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait({running}, timeout=20)
+        assert running.cancelled()
+
+    asyncio.run(story())

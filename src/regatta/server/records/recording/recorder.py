@@ -213,7 +213,8 @@ class Recorder:
         until += [looks] if looks is not None else []
         until += [HELD_SECONDS] if self._events.held else []
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stirred.wait(), min(until))
+            async with asyncio.timeout(min(until)):
+                await self._stirred.wait()
             await asyncio.sleep(GATHER_SECONDS)
         self._stirred.clear()
 

@@ -116,7 +116,8 @@ class LooseEnds:
                 log.warning("what was left half done still is: %s", trouble)
                 if trouble.status < 500:  # asked again at once it would say no again
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(self._some.wait(), REFUSED_RETRY)
+                        async with asyncio.timeout(REFUSED_RETRY):
+                            await self._some.wait()
                 else:
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, LONGEST_RETRY)
