@@ -159,7 +159,7 @@ async def test_a_half_open_stream_is_given_up_after_its_silence(
     proxy: FaultProxy, plane: ControlPlane, namespace: str
 ) -> None:
     make(plane, namespace, "a")
-    impatient = msgspec.structs.replace(SOON, silence_seconds=2.0)
+    impatient = msgspec.structs.replace(SOON, silence_seconds=6.0)
     proxy.add(Rule(SilenceAfterParts(1), path=WATCH))
     async with watched(proxy.kubeconfig, namespace, impatient) as seen:
         make(plane, namespace, "b")
@@ -202,7 +202,7 @@ async def test_an_event_that_never_came_is_found_by_the_next_list(
     proxy: FaultProxy, plane: ControlPlane, namespace: str
 ) -> None:
     make(plane, namespace, "a", "b")
-    settings = msgspec.structs.replace(SOON, relist_seconds=3.0)
+    settings = msgspec.structs.replace(SOON, relist_seconds=10.0)
     # The first watch only: later ones resume behind what was lost, and would never show it.
     proxy.add(Rule(LoseParts(after=0, count=1), path=WATCH))
     async with watched(proxy.kubeconfig, namespace, settings) as seen:

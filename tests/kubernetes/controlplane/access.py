@@ -105,6 +105,13 @@ class Access:
             raise ClusterProblem(f"kubectl {' '.join(arguments)}: {ended.stderr.strip()}")
         return ended
 
+    def touch_in(self, namespace: str, pod: str, file: str) -> None:
+        """What a program waits for. 137: it saw the file at once, and its container's end was that
+        of `touch`, too."""
+        ended = self.kubectl("exec", "-n", namespace, pod, "--", "touch", file, check=False)
+        if ended.returncode not in (0, 137):
+            raise ClusterProblem(f"touch {file} in {pod}: {ended.stderr.strip()}")
+
     def wait_until_known(self, resource: str, deadline_seconds: float = 60) -> None:
         """Until kubectl finds the kind of a CRD that is new: it is served a moment earlier."""
         accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -68,7 +68,7 @@ def test_a_follower_who_leaves_after_every_batch_misses_and_repeats_nothing(
                     ended = update if not list(filter(_is_batch, stream)) else None
                     break
 
-    assert len(told) > 3
+    assert len(told) > 1
     for replica in ("worker-0", "worker-1"):
         assert lines_of(told, replica) == [f"line {i}" for i in range(1, 41)]
 
@@ -225,7 +225,7 @@ def test_a_pattern_without_end_ends_the_reading_and_nothing_else(
         answered += 1
 
     assert refused == ["PatternTooSlow"]
-    assert answered > 10
+    assert answered > 3
     with pytest.raises(PatternTooSlow):
         list(engine.logs(jobs.namespace, name, slow))
     with pytest.raises(BadRequest, match="is no position in a log"):

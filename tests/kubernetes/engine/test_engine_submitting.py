@@ -23,9 +23,9 @@ from tests.kubernetes.faults.rules import (
     Drop,
     DropAfterCommit,
     Fault,
+    Hold,
     RefuseAfterCommit,
     Rule,
-    Stall,
 )
 from tests.kubernetes.operator.running import Jobs
 
@@ -103,13 +103,15 @@ def test_a_submission_that_is_sent_again_after_a_broken_way_is_one(
 def test_of_two_that_arrive_together_with_one_key_both_are_answered_with_one_job(
     engine: Blocking, proxy: FaultProxy, jobs: Jobs, name: str
 ) -> None:
-    held = proxy.add(Rule(Stall(2.0), method="POST", path=CREATE))
+    go = threading.Event()
+    held = proxy.add(Rule(Hold(go), method="POST", path=CREATE))
     answers: list[Accepted] = []
     slow = threading.Thread(target=lambda: answers.append(engine.submit(a_submission(name, "k1"))))
     slow.start()
     eventually(lambda: held.struck, "the first to be held up")
 
     quick = engine.submit(a_submission(name, "k1"))
+    go.set()
     slow.join(60)
 
     assert [answer.job.uid for answer in answers] == [quick.job.uid]
@@ -119,7 +121,8 @@ def test_of_two_that_arrive_together_with_one_key_both_are_answered_with_one_job
 def test_of_two_that_arrive_together_with_keys_of_their_own_one_is_told_that_the_name_is_taken(
     engine: Blocking, proxy: FaultProxy, jobs: Jobs, name: str
 ) -> None:
-    held = proxy.add(Rule(Stall(2.0), method="POST", path=CREATE))
+    go = threading.Event()
+    held = proxy.add(Rule(Hold(go), method="POST", path=CREATE))
     refused: list[BaseException] = []
 
     def submit() -> None:
@@ -131,6 +134,7 @@ def test_of_two_that_arrive_together_with_keys_of_their_own_one_is_told_that_the
     slow.start()
     eventually(lambda: held.struck, "the first to be held up")
     quick = engine.submit(a_submission(name, "k2"))
+    go.set()
     slow.join(60)
 
     assert len(refused) == 1

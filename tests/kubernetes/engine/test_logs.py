@@ -51,10 +51,7 @@ def a_shell_job(name: str, image: str, script: str, workers: int = 1) -> JobBuil
 
 
 def let_go(jobs: Jobs, name: str, file: str) -> None:
-    words = ("exec", "-n", jobs.namespace, f"{name}-worker-0", "--", "touch", file)
-    ended = jobs.plane.kubectl(*words, check=False)
-    # 137: the program saw the file at once, and its container's end was that of `touch`, too.
-    assert ended.returncode in (0, 137), ended.stderr
+    jobs.plane.touch_in(jobs.namespace, f"{name}-worker-0", file)
 
 
 COUNTING = "for i in 1 2 3 4 5; do echo step $i of $PADDLE_TRAINER_ID; sleep 0.3; done"
@@ -165,13 +162,17 @@ def test_servers_that_run_on_do_not_hold_a_follower(
 ) -> None:
     job = a_job(name).with_ps(1).workers(1).spec(cleanPodPolicy="Never", withGloo=0)
     job = shell(job, image, "ps", "echo serving; sleep 600")
-    jobs.create(shell(job, image, "worker", "sleep 1; echo trained"))
+    waits = "while [ ! -e /tmp/go ]; do sleep 0.1; done; echo trained"
+    jobs.create(shell(job, image, "worker", waits))
 
-    said = regatta("logs", "-f", name)
+    following = regatta.start("logs", "-f", name)
+    assert following.stdout is not None
+    assert following.stdout.readline().split() == ["ps-0", "|", "serving"]
+    let_go(jobs, name, "/tmp/go")
+    out, err = following.communicate(timeout=100)
 
-    lines = sorted(" ".join(line.split()) for line in said.out.splitlines())
-    assert lines == ["ps-0 | serving", "worker-0 | trained"], said
-    running = eventually(lambda: jobs.pods(name).get(f"{name}-ps-0"), "the server")
+    assert (following.returncode, out.split(), err) == (0, ["worker-0", "|", "trained"], "")
+    running = jobs.pods(name)[f"{name}-ps-0"]
     assert running["status"]["phase"] == "Running"
 
 

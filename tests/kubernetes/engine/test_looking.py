@@ -89,8 +89,13 @@ def test_describe_shows_where_replicas_are_and_how_they_ended(
     jobs.create(a_job(name).with_ps(1).workers(1, **ends).spec(cleanPodPolicy="Never"))
     jobs.wait_for_phase(name, "Failed")
     jobs.wait_for_event(name, "ReplicaFailed")
+    assigned = f"worker-0: Successfully assigned {jobs.namespace}/{name}-worker-0 to "
 
-    page = regatta("describe", name).out
+    def told() -> str:
+        said = regatta("describe", name).out
+        return said if assigned in said else ""
+
+    page = eventually(told, "its pod's events: the scheduler writes them behind its work")
 
     assert "Status:     Failed" in page
     assert "worker-0 failed first with exit code 7; its last lines:" in page
@@ -99,7 +104,7 @@ def test_describe_shows_where_replicas_are_and_how_they_ended(
     (row,) = [line for line in page.splitlines() if line.startswith("  worker-0 ")]
     assert words(row)[:3] == ["worker-0", "Failed", node]
     assert words(row)[6] == "7"
-    assert f"worker-0: Successfully assigned {jobs.namespace}/{name}-worker-0 to {node}" in page
+    assert assigned + node in page
 
 
 def test_describe_says_why_a_job_waits(regatta: ClusterRegatta, jobs: Jobs, name: str) -> None:

@@ -309,8 +309,12 @@ def test_a_cluster_that_was_away_and_is_quiet_since_is_seen_again(
                 await eventually(blind, "the loss")
                 proxy.restore()
                 await eventually(sees, "a look at the cluster")
-                gaps = await eventually(scene.gaps, "the gap")
-            assert all(gap.why.startswith("the engine was away") for gap in gaps)
+
+                async def away() -> bool:
+                    gaps = await scene.gaps()
+                    return any(gap.why.startswith("the engine was away") for gap in gaps)
+
+                await eventually(away, "the gap")
             row = await scene.records.of(name)
             assert row is not None
             assert row.state == "RUNNING"

@@ -183,7 +183,7 @@ def test_ends_codes_and_reasons_are_on_record_when_nothing_else_is(
         return [pod for name in names for pod in jobs.pods(name)]
 
     def ends(name: str) -> None:
-        members.cluster.kubectl("exec", f"{name}-worker-0", "-n", ann, "--", "touch", "/tmp/end")
+        members.cluster.touch_in(ann, f"{name}-worker-0", "/tmp/end")
 
     async def gone(*names: str) -> None:
         async def none() -> bool:
@@ -196,13 +196,18 @@ def test_ends_codes_and_reasons_are_on_record_when_nothing_else_is(
             with RunningOperator(kubeconfig):
                 # The first fails, and its peer is ended for its sake.
                 script = (
-                    'if [ "$PADDLE_TRAINER_ID" = 0 ]; then echo no data; exit 3; fi; '
-                    "trap 'exit 9' TERM; while :; do sleep 0.1; done"
+                    f'if [ "$PADDLE_TRAINER_ID" = 0 ]; then {WAITS}; echo no data; exit 3; fi; '
+                    "trap 'exit 9' TERM; echo set; while :; do sleep 0.1; done"
                 )
                 cleaned = members.submission(
                     ann, "cleaned", script, workers=2, cleanPodPolicy="Always"
                 )
                 await engine.submit(cleaned)
+                await records.shows("cleaned", "RUNNING")
+                await eventually(
+                    lambda: _has_said(jobs, "cleaned-worker-1", "set"), "a peer that hears TERM"
+                )
+                ends("cleaned")
                 row = await records.settles("cleaned", "FAILED")
                 await gone("cleaned")
                 assert (row.exit_code, row.trigger_role, row.trigger_index) == (3, "worker", 0)
@@ -213,8 +218,9 @@ def test_ends_codes_and_reasons_are_on_record_when_nothing_else_is(
                 assert second.exit_code == 9
 
                 # Deleted by somebody as soon as it has ended.
-                await engine.submit(members.submission(ann, "deleted", "sleep 1; exit 4"))
+                await engine.submit(members.submission(ann, "deleted", f"{WAITS}; exit 4"))
                 await records.shows("deleted", "RUNNING")
+                ends("deleted")
                 while jobs.status("deleted").get("phase") != "Failed":
                     pass
                 members.cluster.kubectl("delete", "pdj", "deleted", "-n", ann)
@@ -273,3 +279,8 @@ def test_ends_codes_and_reasons_are_on_record_when_nothing_else_is(
 async def _ended(jobs: Jobs, pod: str) -> bool:
     found = jobs.pod(pod) or {}
     return found.get("status", {}).get("phase") == "Failed"
+
+
+async def _has_said(jobs: Jobs, pod: str, line: str) -> bool:
+    asked = jobs.plane.kubectl("logs", "-n", jobs.namespace, pod, check=False)
+    return line in asked.stdout

@@ -23,7 +23,7 @@ from tests.kubernetes.operator.builders import Document, JobBuilder
 from tests.patience import Patience
 
 REPOSITORY = Path(__file__).parents[3]
-QUICK_LEADER = LeaderSettings(lease_seconds=3.0, renew_seconds=2.0, retry_seconds=0.3)
+QUICK_LEADER = LeaderSettings(lease_seconds=12.0, renew_seconds=10.0, retry_seconds=0.3)
 
 
 class RunningOperator:

@@ -61,7 +61,11 @@ def test_an_init_container_that_fails_is_named_with_its_exit_code_and_last_words
     init = [{"name": "fetch", "image": "registry.local/fetch:1"}]
     jobs.create(a_job("job").workers(1, **waits).pod("worker", initContainers=init))
     jobs.wait_for_phase("job", "Starting")
-    (made,) = jobs.pods("job")["job-worker-0"]["spec"]["initContainers"]
+    # As far as kwok plays it; what the kubelet would say next is said below.
+    pods = jobs.wait_for_pods(
+        "job", lambda p: bool(p["job-worker-0"]["status"].get("podIP")), "its address"
+    )
+    (made,) = pods["job-worker-0"]["spec"]["initContainers"]
     assert made["terminationMessagePolicy"] == "FallbackToLogsOnError"
     ended = {"exitCode": 3, "reason": "Error", "message": "no such bucket"}
     fetch = {"name": "fetch", "image": "", "imageID": "", "ready": False, "restartCount": 0}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from regatta.controller.policies import setting_up
+from tests.doors import eventually
 from tests.kubernetes.controlplane.access import Access
 from tests.kubernetes.controlplane.images import base_image
 from tests.kubernetes.controlplane.node import import_image
@@ -79,8 +80,11 @@ def test_a_secret_that_may_be_missing_is_named_with_what_to_look_at(
         "job-worker-0` says what it waits for"
     )
     real_jobs.wait("job", lambda s: s.get("message") == doubt, "what may be missing")
-    said = real_jobs.plane.kubectl("-n", real_jobs.namespace, "describe", "pod", "job-worker-0")
-    assert 'secret "keys" not found' in said.stdout
+    describe = ("-n", real_jobs.namespace, "describe", "pod", "job-worker-0")
+    eventually(
+        lambda: 'secret "keys" not found' in real_jobs.plane.kubectl(*describe).stdout,
+        "the kubelet to say so",
+    )
     keys = {"metadata": {"name": "keys"}, "stringData": {"a": "b"}}
     real_jobs.api.create(f"{real_jobs.core}/secrets", keys)
     real_jobs.wait_for_phase("job", "Completed")

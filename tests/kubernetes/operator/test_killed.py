@@ -34,12 +34,13 @@ def test_jobs_end_right_although_the_operator_is_killed_fifty_times(
     kubeconfig = left.plane.admin_kubeconfig
     waiting = list(range(JOBS))
     for _ in range(KILLS):
+        begun = _starts(log)
         with operator_process(kubeconfig, log, "--namespace", left.namespace):
             for number in waiting[: JOBS // KILLS]:
                 left.create(the_job(number))
             del waiting[: JOBS // KILLS]
             if moments.random() < 0.8:  # the others are killed on their way up
-                _wait_for_one_more_start(log)
+                _wait_for_one_more_start(log, begun)
             time.sleep(moments.uniform(0.0, 1.4))
     with operator_process(kubeconfig, log, "--namespace", left.namespace):
         for number in range(JOBS):
@@ -57,17 +58,17 @@ def test_jobs_end_right_although_the_operator_is_killed_fifty_times(
     assert "Traceback" not in said, said[-4000:]
 
 
-def _wait_for_one_more_start(log: Path) -> None:
+def _wait_for_one_more_start(log: Path, begun: int) -> None:
     """Until an operator that was started a moment ago has read what there is: how long that takes
     is the machine's business, and one that never got so far would have done nothing."""
-    begun, patience = _starts(log), Patience(120)
+    patience = Patience(120)
     while _starts(log) == begun:
         assert not patience.over, log.read_text()[-4000:]
         time.sleep(0.02)
 
 
 def _starts(log: Path) -> int:
-    return log.read_text().count('"watching ')
+    return log.read_text().count('"watching ') if log.exists() else 0
 
 
 def _none_of(name: str) -> Any:

@@ -82,7 +82,9 @@ def test_probes_and_metrics_say_how_the_operator_is(left: Jobs) -> None:
     with RunningOperator(left.plane.admin_kubeconfig, **settings):
         until(ready, "ready")
         assert read(health, "/healthz") == "ok\n"
-        jobs.create(a_job("job").workers(1).that_succeeds(after="1s"))
+        jobs.create(a_job("job").workers(1))
+        jobs.wait_for_phase("job", "Running")
+        jobs.ends("job-worker-0")
         jobs.wait_for_phase("job", "Completed")
         until(lambda: "regatta_jobs_completed_total 1.0" in read(metrics, "/metrics"), "counted")
         said = read(metrics, "/metrics")

@@ -142,6 +142,9 @@ def test_a_job_on_a_dead_node_gets_new_pods_elsewhere(start_plane: StartPlane) -
             plane.nodes.create(2)
         status = jobs.wait("job", lambda s: s.get("attempt") == 1, "another attempt", seconds=120)
         assert status.get("restarts", 0) == 0, "a lost node is nobody's failure"
+        jobs.wait_for_pods(
+            "job", lambda p: "deletionTimestamp" in p["job-worker-0"]["metadata"], "its eviction"
+        )
         stuck = jobs.pods("job")["job-worker-0"]
         assert stuck["metadata"]["uid"] == before["job-worker-0"]["metadata"]["uid"]
         assert stuck["metadata"]["deletionTimestamp"], "its node will never let it go"

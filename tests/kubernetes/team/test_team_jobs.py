@@ -58,7 +58,7 @@ def test_hello_waits_runs_is_read_along_succeeds_and_outlives_its_job(
     assert running["waitingReason"] is None
     eventually(lambda: "started" in ann.log("Hello_World", "default"), "its first line")
     assert ann.status("Hello_World")["state"] == "RUNNING"
-    ann.kubectl("exec", ann.pod_of("Hello_World"), "--", "touch", "/tmp/go")
+    ann.let_go("Hello_World")
     ann.reaches("Hello_World", "SUCCEEDED")
     said = ann.log("Hello_World", "default").splitlines()
     names = {"user": ann.name, "job": "Hello_World"}

@@ -75,7 +75,7 @@ def test_it_is_in_the_secret_of_its_job_and_nowhere_after(
     assert secrets(ann) == [f"{name}-secrets"]
     is_nowhere_else(team, ann, boss)
 
-    ann.kubectl("exec", ann.pod_of("job"), "--", "touch", "/tmp/go")
+    ann.let_go("job")
     ann.reaches("job", "SUCCEEDED")
     eventually(lambda: not secrets(ann), "the Secret to go")
     is_nowhere_else(team, ann, boss)

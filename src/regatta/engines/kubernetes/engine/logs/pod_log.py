@@ -85,8 +85,8 @@ class PodLog:
 
     @property
     def missed(self) -> bool:
-        """It ran, and its log could not be had."""
-        return self.done and not self._had and has_started(self._pod)
+        """It ran and is over, and its log could not be had."""
+        return self.done and not self._had and not self.runs_on and has_started(self._pod)
 
     @property
     def runs_on(self) -> bool:
