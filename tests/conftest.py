@@ -7,6 +7,11 @@ import signal
 from collections import Counter
 
 import pytest
+from hypothesis import settings
+
+#: A machine that others use is no mistake of the example's.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 def pytest_configure() -> None:

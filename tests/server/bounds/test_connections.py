@@ -123,13 +123,13 @@ def test_a_replica_may_open_as_many_files_as_the_server_was_given(fresh: Regatta
 
 
 async def answer_whole_requests(scope: Any, receive: Any, send: Any) -> None:
-    """Who asks for /known is known, and /slow takes half a second."""
+    """Who asks for /known is known, and /slow takes longer than a request may."""
     if scope["path"] == "/known":
         scope["state"]["admit"]()
     while (await receive()).get("more_body"):
         pass
     if scope["path"] == "/slow":
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1.5)
     await send({"type": "http.response.start", "status": 200, "headers": EMPTY})
     await send({"type": "http.response.body", "body": b""})
 
@@ -184,7 +184,7 @@ SLOW = {
 
 @pytest.mark.parametrize("case", SLOW)
 def test_who_says_no_more_is_turned_out(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
     monkeypatch.setattr(connections, "BODY_SECONDS", 0.2)
     strangers = Strangers(1024)
 
@@ -230,7 +230,7 @@ def test_a_slow_line_gets_its_body_through(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_who_waits_for_us_is_answered_and_then_turned_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a sign-in does whose database is locked: it is told so."""
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
     strangers = Strangers(1024)
 
     with a_small_server(strangers) as port, dialled(port) as end:
@@ -299,7 +299,7 @@ def asking(stack: ExitStack, port: int, path: str) -> socket.socket:
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
     monkeypatch.setattr(connections, "TAKING_SECONDS", 2.0)
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
     return Answering()
 
 

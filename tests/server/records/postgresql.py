@@ -75,11 +75,11 @@ class PostgreSQL:
             owner = pwd.getpwnam("postgres")
             for path in (self.folder, secret):
                 os.chown(path, owner.pw_uid, owner.pw_gid)
-        self.port = free_port()
         words = [f"--pgdata={self._data}", f"--username={USER}", f"--pwfile={secret}"]
         words += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         command = self._as_its_user("initdb", *words)
         subprocess.run(command, check=True, capture_output=True, cwd="/")
+        self.port = free_port()
 
     def start(self) -> PostgreSQL:
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]

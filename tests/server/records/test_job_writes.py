@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Table, func, insert, select
 
 from regatta.api.errors import NoRecord, NotPossible
+from regatta.server.openpai_states import SubState
 from regatta.server.records.job_lists import list_jobs
 from regatta.server.records.job_rows import job_by_id, job_of
 from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
@@ -26,13 +27,14 @@ ID = "id-ann-train"
 
 @pytest.mark.parametrize("state", ["WAITING", "RUNNING"])
 def test_a_job_is_stopping_from_the_moment_somebody_asked(database: Database, state: str) -> None:
-    database.run_here(store, [_a_row(state)])
+    doing = SubState.RUNNING if state == "RUNNING" else SubState.PREPARING
+    database.run_here(store, [_a_row(state) | {"sub_state": doing}])
     database.run_here(mark_stop, "one")
     row = database.read_here(job_by_id, "one")
     assert (row.state, row.execution_type) == ("STOPPING", "STOP")
     database.run_here(unmark_stop, "one")
     row = database.read_here(job_by_id, "one")
-    assert (row.state, row.execution_type) == ("WAITING", "START")
+    assert (row.state, row.execution_type) == (state, "START")
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "STOPPED", "UNKNOWN"])

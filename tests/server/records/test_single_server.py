@@ -37,7 +37,7 @@ def test_a_second_server_is_refused_until_the_first_has_left(
         with pytest.raises(RecordsInUse, match=r"another server.*keeps its records in.*stop that"):
             second.take()
     first.release()
-    second.take()
+    _eventually_taken(second)
     second.release()
 
 

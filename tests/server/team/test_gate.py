@@ -138,7 +138,7 @@ def test_a_stranger_is_told_nothing_of_the_servers_places(
 def test_who_only_reads_is_answered_while_nothing_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(team_database, "BUSY_MILLIS", 50)
+    monkeypatch.setattr(team_database, "BUSY_MILLIS", 500)
     with a_team_server(tmp_path) as server:
         token = server.token("ann")  # and its first use is to be written down
         with closing(sqlite3.connect(tmp_path / "team.db", isolation_level=None)) as other:

@@ -239,10 +239,17 @@ def test_a_few_watches_of_one_account_begin_at_a_time(
 def test_a_watch_that_nobody_reads_is_cut_off_and_the_next_begins(
     long: Long, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    begun, watch = list[None](), long.server.team.engine.watch
+
+    def counted(*asked: Any) -> Any:
+        begun.append(None)
+        return watch(*asked)
+
+    monkeypatch.setattr(long.server.team.engine, "watch", counted)
     monkeypatch.setattr(connections, "TAKING_SECONDS", IMPATIENT)
     for _ in range(AT_ONCE + 1):
         long.unread(WATCH)
-    long.beginnings(AT_ONCE + 1)
+    eventually(lambda: len(begun) == AT_ONCE + 1, "everybody's turn")
     long.beginnings(0)
 
     monkeypatch.setattr(connections, "TAKING_SECONDS", PATIENT)

@@ -21,8 +21,8 @@ JOBS = "/regatta/v1/jobs"
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "SILENT_SECONDS", 0.5)
-    monkeypatch.setattr(patience, "SILENT_AFTER_REST", 0.3)
+    monkeypatch.setattr(patience, "SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(patience, "SILENT_AFTER_REST", 1.0)
 
 
 def _submit(server: TeamServer, token: str, name: str) -> Answer:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, case, delete, insert, select, update
 
 from regatta.api.errors import NoRecord, NotPossible
-from regatta.server.openpai_states import FINAL_STATES, State
+from regatta.server.openpai_states import FINAL_STATES, State, SubState
 from regatta.server.records.job_rows import AT_ONCE, SHOWN, JobRow, with_tags
 from regatta.server.records.job_tables import attempts, documents, events, jobs, replicas, tags
 
@@ -29,11 +29,17 @@ def mark_stop(connection: Connection, job_id: str) -> None:
 
 
 def unmark_stop(connection: Connection, job_id: str) -> None:
-    """The engine would not: the job is what it was. The next look at it says what that is."""
+    """The engine would not: the job is what it was, as the last look at it said. Nobody looks again
+    before it changes."""
+    ran = jobs.c.sub_state == SubState.RUNNING
     connection.execute(
         update(jobs)
         .where(jobs.c.id == job_id, jobs.c.state == State.STOPPING)
-        .values(execution_type="START", state=State.WAITING, fingerprint="")
+        .values(
+            execution_type="START",
+            state=case((ran, State.RUNNING), else_=State.WAITING),
+            fingerprint="",
+        )
     )
 
 

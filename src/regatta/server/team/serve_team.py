@@ -158,4 +158,7 @@ async def _for_ever(what: str, work: Callable[[], Awaitable[None]]) -> None:
             await work()
         except Exception:
             log.exception("%s broke; it begins again in %g s", what, AGAIN_SECONDS)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # a group tells of its mistake instead
+                raise asyncio.CancelledError from None
         await asyncio.sleep(AGAIN_SECONDS)

@@ -16,6 +16,7 @@ import yaml
 from regatta.server.accounts.visibility import Visibility
 from regatta.server.bounds import connections
 from regatta.server.team.team_settings import TeamSettings
+from tests.doors import eventually
 from tests.openpai_configs import a_task_role, hello, two_roles, version_one, version_two
 from tests.patience import Patience
 from tests.server.openpai.jobs_of_openpai import (
@@ -52,8 +53,11 @@ def test_the_guides_hello_world_waits_runs_prints_and_succeeds(
     (task,) = running["taskRoles"]["default"]["taskStatuses"]
     assert task["taskState"] == "RUNNING"
     assert set(task["containerPorts"]) == {"http", "ssh"}
-    assert log_of(on_both, ann, task["containerLog"], "stdout").body == b"begun\n"
-    assert log_of(on_both, ann, task["containerLog"], "stderr").body == b"aside\n"
+    for stream, words in (("stdout", b"begun\n"), ("stderr", b"aside\n")):
+        eventually(
+            lambda s=stream, w=words: log_of(on_both, ann, task["containerLog"], s).body == w,
+            f"its words on {stream}",
+        )
     go.touch()
     ended = wait_for(on_both, ann, "Tensorflow-Cifar10", "SUCCEEDED")
     status = ended["jobStatus"]
@@ -70,7 +74,14 @@ def test_two_roles_find_each_other_and_keep_the_names_that_their_author_gave_the
 ) -> None:
     ann = shared.token("ann")
     submit(shared, ann, two_roles("Two.Roles"))
-    ended = wait_for(shared, ann, "Two.Roles", "SUCCEEDED")
+    wait_for(shared, ann, "Two.Roles", "SUCCEEDED")
+
+    def when_all_have_ended() -> Any:
+        shown = detail_of(shared, ann, "Two.Roles")
+        tasks = shown["taskRoles"]["ps_server"]["taskStatuses"]
+        return shown if {task["taskState"] for task in tasks} == {"STOPPED"} else None
+
+    ended = eventually(when_all_have_ended, "the end of its servers on record")
     assert list(ended["taskRoles"]) == ["ps_server", "Worker"]
     workers = ended["taskRoles"]["Worker"]["taskStatuses"]
     assert [task["taskState"] for task in workers] == ["SUCCEEDED", "SUCCEEDED"]
@@ -126,7 +137,11 @@ def test_a_stopped_job_is_stopping_at_once_and_what_it_printed_stays(
     ann = on_both.token("ann")
     command = f"trap 'until [ -e {tmp_path}/go ]; do sleep 0.05; done' TERM\n"
     submit(on_both, ann, hello("ends", command + LOOP.format(go=tmp_path / "never")))
-    wait_for(on_both, ann, "ends", "RUNNING")
+    running = wait_for(on_both, ann, "ends", "RUNNING")
+    (task,) = running["taskRoles"]["default"]["taskStatuses"]
+    eventually(
+        lambda: b"begun\n" in log_of(on_both, ann, task["containerLog"]).body, "its first word"
+    )
     stop(on_both, ann, "ends")
     stopping = detail_of(on_both, ann, "ends")["jobStatus"]
     assert (stopping["state"], stopping["executionType"]) == ("STOPPING", "STOP")
@@ -176,18 +191,24 @@ def test_no_answer_about_a_job_has_a_name_that_its_author_did_not_give(
     submit(shared, ann, version_one("Names_1", role, retryCount=1))
     wait_for(shared, ann, "Names_1", "FAILED")
     path = f"{JOBS}/ann~Names_1"
+    eventually(lambda: _failures(shared, ann, path), "the event on record")
     paths = [path, f"{path}/events", f"{path}/job-attempts", "/api/v1/user/ann/jobs/Names_1"]
     paths.append(f"{path}/attempts/0/taskRoles/w.x/taskIndex/0/attempts")
     for asked in paths:
         said = shared.ask("GET", asked, ann).body.decode()
         plain = re.sub(r'"debugId":"[^"]*"', "", said)
         assert not re.search(r"names-1|w-x-\d|noRetry", plain), asked
-    events = shared.ask("GET", f"{path}/events", ann).json["data"]
-    (failed,) = [event for event in events if event["reason"] == "ReplicaFailed"]
+    (failed,) = _failures(shared, ann, path)
     assert re.match(r"w\.x\[\d\] exited with code 232", failed["message"])
     assert failed["taskName"] == f"ann~Names_1-w.x-{failed['taskIndex']}"
     tasks = detail_of(shared, ann, "Names_1")["taskRoles"]["w.x"]["taskStatuses"]
     assert failed["podUid"] == tasks[failed["taskIndex"]]["containerId"]
+
+
+def _failures(server: TeamServer, token: str, path: str) -> list[Any]:
+    """A recorder hears of events and of states by two streams."""
+    events = server.ask("GET", f"{path}/events", token).json["data"]
+    return [event for event in events if event["reason"] == "ReplicaFailed"]
 
 
 def test_what_a_list_says_of_a_waiting_job_is_in_its_authors_names(shared: TeamServer) -> None:
@@ -398,7 +419,7 @@ def test_a_link_may_be_read_slowly(server: TeamServer, monkeypatch: pytest.Monke
     ended = wait_for(server, ann, "flood", "SUCCEEDED")
     log = ended["taskRoles"]["default"]["taskStatuses"][0]["containerLog"]
     uri = server.ask("GET", log, ann).json["locations"][0]["uri"].removeprefix(server.url)
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
     netloc = urlsplit(server.url).netloc
     with closing(http.client.HTTPConnection(netloc, timeout=60)) as connection:
         connection.request("GET", uri)

@@ -318,17 +318,23 @@ def test_a_job_whose_time_to_live_was_over_while_no_server_ran_is_known_from_his
     play(story)
 
 
-def test_an_engine_that_starts_anew_is_followed_again(home: Home, database: Database) -> None:
+def test_an_engine_that_starts_anew_is_followed_again(
+    home: Home, database: Database, tmp_path: Path
+) -> None:
     """Its replicas ran on, and one ended, while no engine looked after them."""
     machine = Machine(cpus=8, memory=8 << 30, gpus=(), pods=110)
+    go = tmp_path / "go"
 
     async def story() -> None:
         records = Records(database)
         first = LocalEngine(home, machine=machine)
         async with recording(first, database):
-            await submit(first, a_job("outlives", "sleep 1; exit 6"))
+            await submit(
+                first, a_job("outlives", f"until [ -e {go} ]; do sleep 0.05; done; exit 6")
+            )
             await records.shows("outlives", "RUNNING")
         await first.close()
+        go.touch()
         second = LocalEngine(home, machine=machine)
         try:
             async with recording(second, database):

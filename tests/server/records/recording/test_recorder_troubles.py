@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, cast
 
@@ -250,6 +251,7 @@ def test_a_burst_of_changes_is_one_write(
     async def story() -> None:
         engine, records = Scripted(), Records(database)
         async with recording(_engine(engine), database):
+            await eventually(_is_watched(engine), "somebody who hears them")
             for message in range(500):
                 engine.say(*(a_job(f"j{n}", message=str(message)) for n in range(3)))
             engine.say(*(a_job(f"j{n}", Phase.COMPLETED) for n in range(3)))
@@ -260,11 +262,20 @@ def test_a_burst_of_changes_is_one_write(
     asyncio.run(story())
 
 
+def _is_watched(engine: Scripted) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        return engine.asked["history"] > 0
+
+    return look
+
+
 def test_steps_of_a_training_are_not_written(database: Database) -> None:
     async def story() -> None:
         engine, records = Scripted(a_job("one")), Records(database)
         async with recording(_engine(engine), database):
             await records.shows("one", "RUNNING")
+            engine.say(a_job("before"))  # once it is on record, it is known that "one" was written
+            await records.shows("before", "RUNNING")
             asked = engine.asked["pods"]
             engine.say(*(a_job("one", progress=Progress(step=step)) for step in range(50)))
             engine.say(a_job("two"))

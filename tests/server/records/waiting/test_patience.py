@@ -23,8 +23,8 @@ SAID_NOTHING = r"does not answer: (it said nothing for|connection timeout expire
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "SILENT_SECONDS", 0.5)
-    monkeypatch.setattr(patience, "SILENT_AFTER_REST", 0.3)
+    monkeypatch.setattr(patience, "SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(patience, "SILENT_AFTER_REST", 1.0)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_step_to_a_newer_format_may_take_its_time(
     from regatta.server.records import migrate
 
     def slow(connection: Connection) -> None:
-        connection.execute(text("SELECT pg_sleep(1)"))
+        connection.execute(text("SELECT pg_sleep(3)"))
         _add(connection, 1)
 
     monkeypatch.setattr(migrate, "_migrate", slow)

@@ -45,12 +45,13 @@ def test_those_who_waited_ask_where_somebody_was_answered_since(
     answer: NoRecord | None,
 ) -> None:
     threads = TurnThreads(2, "two")
-    answers, asked = threading.Event(), []
+    begun, answers, asked = threading.Semaphore(0), threading.Event(), []
 
     def find_out() -> None:
         raise RecordsAway("it is away")
 
     def be_answered() -> None:
+        begun.release()
         answers.wait(60)
         if answer is not None:
             raise answer
@@ -59,7 +60,8 @@ def test_those_who_waited_ask_where_somebody_was_answered_since(
         first = asyncio.ensure_future(threads.call(be_answered))
         second = asyncio.ensure_future(threads.call(be_answered))
         third = asyncio.ensure_future(threads.call(lambda: asked.append(1)))
-        await asyncio.sleep(0)  # all of them have asked
+        for _ in range(2):
+            await asyncio.to_thread(begun.acquire, True, 60)
         with pytest.raises(RecordsAway):
             threads._in_turn(0.0, find_out)
         answers.set()

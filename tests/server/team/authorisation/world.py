@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 import yaml
 from sqlalchemy import Connection, select
 
@@ -21,6 +22,7 @@ from regatta.server.accounts.user_groups import list_groups
 from regatta.server.accounts.users import get_user, list_users
 from regatta.server.accounts.visibility import Visibility
 from regatta.server.records.job_rows import job_of
+from regatta.server.streams import sse
 from regatta.server.team.account_namespaces import account_namespace
 from regatta.server.team.team_settings import TeamSettings
 from tests.doors import eventually, shell_job
@@ -283,5 +285,10 @@ def a_world(folder: Path, visibility: Visibility) -> Iterator[World]:
     folder.mkdir(parents=True, exist_ok=True)
     clusters = ("default", SPARE_CLUSTER)
     settings = TeamSettings(rates=NO_LIMITS, visibility=visibility, virtual_clusters=clusters)
-    with a_team_server(folder, settings=settings) as server:
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        a_team_server(folder, settings=settings) as server,
+    ):
+        # A refusal that comes late is one all the same, and not the end of a stream.
+        patched.setattr(sse, "REFUSAL_SECONDS", 5.0)
         yield World(server, visibility)
