@@ -32,12 +32,15 @@ class SmallDisk:
         self._filler = path / "filler"
 
     def fill(self) -> None:
-        with open(self._filler, "ab", buffering=0) as file:
-            for size in (64 * 1024, 1024, 1):
-                with contextlib.suppress(OSError):
-                    while True:
-                        file.write(b"x" * size)
-        assert self.room == 0
+        for _ in range(100):
+            with open(self._filler, "ab", buffering=0) as file:
+                for size in (64 * 1024, 1024, 1):
+                    with contextlib.suppress(OSError):
+                        while True:
+                            file.write(b"x" * size)
+            if self.room == 0:  # else somebody gave room back meanwhile
+                return
+        raise AssertionError(f"{self.path} cannot be filled")
 
     def fill_for_good(self) -> None:
         """Until nobody gives room back any more, such as a program that is about to end."""

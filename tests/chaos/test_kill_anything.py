@@ -186,11 +186,12 @@ def _processes_of(uids: set[str], home: Path) -> list[str]:
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             marks = [
-                entry.removeprefix(b"REGATTA_RUN=").decode().split("/")[0]
+                entry.removeprefix(b"REGATTA_RUN=").decode("utf-8", "replace").split("/")[0]
                 for entry in (folder / "environ").read_bytes().split(b"\0")
                 if entry.startswith(b"REGATTA_RUN=")
             ]
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+            command = words.decode("utf-8", "replace")
             if uids & set(marks) or ("supervisor" in command and str(home) in command):
                 found.append(f"{folder.name}: {command}")
     return found

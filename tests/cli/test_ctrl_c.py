@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import pytest
 
 from tests.doors import FOREVER, Regatta, Terminal, eventually, shell_job
 
@@ -24,9 +27,22 @@ def test_one_ctrl_c_detaches_and_the_job_goes_on(
     assert regatta.client.get("default", name).status.phase == "Running"
 
 
+#: `regatta` that leaves far more time for a second Ctrl-C than a busy machine needs.
+PATIENT = """
+from regatta.cli.follow import attached
+from regatta.cli.main import main
+attached.SECOND_CHANCE_SECONDS = 30.0
+main()
+"""
+
+
 def test_a_second_ctrl_c_stops_the_job(
-    regatta: Regatta, name: str, terminal: Callable[..., Terminal]
+    regatta: Regatta,
+    name: str,
+    terminal: Callable[..., Terminal],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(regatta, "command", lambda *words: [sys.executable, "-c", PATIENT, *words])
     window = terminal("run", regatta.write(shell_job(name, FOREVER)))
     window.until("worker-0 .* up")
     window.press_ctrl_c()

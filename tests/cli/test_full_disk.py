@@ -172,7 +172,7 @@ def test_an_end_that_cannot_be_recorded_is_told_by_every_door(
     assert status["message"].startswith(unrecorded)
     server = json.loads(regatta.wire.request("GET", "/server"))
     assert server["notices"][0].startswith(full)
-    late = regatta("wait", "waiting", "--timeout", "1s")
+    late = regatta("wait", "waiting", "--timeout", "5s")
     assert unrecorded in late.err
     assert late.code == 124
     disk.make_room()

@@ -298,7 +298,8 @@ def test_all_means_the_jobs_of_the_namespace(regatta: Regatta, name: str) -> Non
         submit(regatta, shell_job(f"{name}-{number}", FOREVER), "-n", name)
 
     assert regatta("stop", "--all", "-n", name).code == 0
-    assert regatta("wait", f"{name}-2", "-n", name).code == 3
+    for number in (1, 2):
+        assert regatta("wait", f"{name}-{number}", "-n", name).code == 3
     assert regatta("delete", "--all", "-n", name).code == 0
     eventually(lambda: "No jobs" in regatta("get", "-n", name).err, "the jobs to be gone")
 

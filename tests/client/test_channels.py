@@ -103,10 +103,12 @@ TROUBLE: dict[str, tuple[Answer, type[RegattaError], str]] = {
 def test_trouble_with_an_answer(
     engine: Blocking,
     server: Scripted,
-    impatient: None,
     case: tuple[Answer, type[RegattaError], str],
+    request: pytest.FixtureRequest,
 ) -> None:
     answer, kind, sentence = case
+    if answer is say_nothing:
+        request.getfixturevalue("impatient")
     server.answers(answer)
 
     with pytest.raises(RegattaError, match=sentence) as caught:

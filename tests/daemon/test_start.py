@@ -36,7 +36,8 @@ def processes_of(regatta: Regatta) -> list[str]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+            command = words.decode("utf-8", "replace")
             environment = (folder / "environ").read_bytes().decode("utf-8", "replace")
         except OSError:
             continue

@@ -69,7 +69,7 @@ async def test_requests_at_once_have_a_connection_each_and_the_last_used_goes_fi
         one, two = await pool.take(), await pool.take()
         pool.give_back(one)
         pool.give_back(two)
-        assert len(peer.talks) == 2
+        await eventually(lambda: len(peer.talks) == 2)
         assert await pool.take() is two
         assert await pool.take() is one
         one.close()

@@ -40,9 +40,9 @@ def main(folder: str, adopted: int, command: list[str]) -> int:
         return 0
     stop = StopSignal()
     if adopted:
-        stop.server = adopted
+        stop.concerns(adopted)
         wait_for_stranger(adopted)
-        stop.server = 0
+        stop.concerns(0)
         if not (in_place(lock, place) and os.path.exists(os.path.join(folder, "server.json"))):
             return 0
     pause, tries, has_served = FIRST_PAUSE, 0, bool(adopted)
@@ -82,8 +82,21 @@ class StopSignal:
 
     def _receive(self, *_: object) -> None:
         self.asked = True
+        self._pass_on()
+
+    def concerns(self, server: int) -> None:
+        """From now on; 0: none. Who asked while it was being started meant it, too. To be asked
+        twice does a server no harm."""
+        self.server = server
+        if self.asked:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
         if self.server:
-            os.kill(self.server, signal.SIGTERM)
+            try:  # noqa: SIM105 - as above
+                os.kill(self.server, signal.SIGTERM)
+            except ProcessLookupError:
+                pass  # an adopted one has ended meanwhile
 
 
 def hold_lock(path: str) -> "int | None":
@@ -113,9 +126,10 @@ def in_place(lock: int, path: str) -> bool:
 
 def run_server(command: list[str], stop: StopSignal) -> tuple[int, int]:
     """Its process id and its exit code, once it has ended."""
-    stop.server = pid = os.posix_spawn(command[0], command, os.environ)
+    pid = os.posix_spawn(command[0], command, os.environ)
+    stop.concerns(pid)
     _, status = os.waitpid(pid, 0)
-    stop.server = 0
+    stop.concerns(0)
     return pid, os.waitstatus_to_exitcode(status)
 
 

@@ -195,13 +195,14 @@ class FileLock:
 
 def is_held(path: Path) -> bool:
     """Whether somebody holds this lock. Makes no file; whoever takes the lock at this very moment
-    has to try more than once."""
+    has to try more than once. Two who look at once do not take each other for a holder: holders
+    have it to themselves, and those who look share it."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:

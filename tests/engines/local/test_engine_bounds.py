@@ -191,7 +191,7 @@ def test_a_group_that_is_removed_while_a_replica_waits_to_start_again_is_made_an
 ) -> None:
     tries = tmp_path / "tries"
     script = f"echo >> {tries}; test $(wc -l < {tries}) -lt 3 && exit 1; exec sleep 600"
-    pauses = BackOff(base_seconds=1.0, limit_seconds=1.0)
+    pauses = BackOff(base_seconds=5.0, limit_seconds=5.0)
     pod.start(shell(script), restart_policy="OnFailure", back_off=pauses)
     eventually(lambda: pod.state().waiting, "a pause before it starts again")
     group = Group(json.loads((pod.run / "run.json").read_text())["group"]["folders"])

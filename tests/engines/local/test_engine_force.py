@@ -128,11 +128,13 @@ def test_how_late_a_supervisor_may_be(late: float, halted: bool, forced: bool) -
 def test_a_supervisor_that_was_halted_once_goes_on_when_it_is_asked_to_end(
     engine: Blocking, home: Home, tmp_path: Path
 ) -> None:
-    saved = tmp_path / "saved"
-    job = a_job("polite", f"trap 'touch {saved}; exit 0' TERM; while :; do sleep 0.01; done")
+    saved, ready = tmp_path / "saved", tmp_path / "ready"
+    trap = f"trap 'touch {saved}; exit 0' TERM; touch {ready}"
+    job = a_job("polite", f"{trap}; while :; do sleep 0.01; done")
     job["spec"]["worker"]["template"]["spec"]["terminationGracePeriodSeconds"] = 60  # busy machines
     submit(engine, job)
     wait_for(engine, "polite", Phase.RUNNING)
+    eventually(ready.exists, "its trap")
     os.kill(supervisor_of(the_run_of(home, engine, "polite")), signal.SIGSTOP)
     engine.stop("default", "polite")
     wait_until_quiet(engine, "polite")

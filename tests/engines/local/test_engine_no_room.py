@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from regatta.api.job import Job, Phase
@@ -43,12 +45,14 @@ def test_it_waits_for_room_says_so_and_starts_then(
 
 
 def test_a_failure_is_followed_by_one_restart_that_waits(
-    engine: Blocking, monkeypatch: pytest.MonkeyPatch
+    engine: Blocking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submit(engine, a_job("again", "exit 1", runPolicy={"backoffLimit": 1}))
-    eventually(lambda: engine.get("default", "again").status.restarts, "its failure")
+    script = f"until [ -e {tmp_path}/go ]; do sleep 0.02; done; exit 1"
+    submit(engine, a_job("again", script, runPolicy={"backoffLimit": 1}))
+    wait_for(engine, "again", Phase.RUNNING)
     monkeypatch.setattr(loop, "RETRY", 0.1)
     monkeypatch.setattr(runtime, "has_room_at_a_glance", lambda *_: False)
+    (tmp_path / "go").touch()
     assert held_back(engine, "again").status.restarts == 1
     monkeypatch.undo()
     wait_for(engine, "again", Phase.FAILED)

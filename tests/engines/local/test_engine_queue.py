@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import sqlite3
 import uuid
 from contextlib import ExitStack
 from itertools import count
@@ -15,9 +16,12 @@ import pytest
 from regatta.api.errors import NeverFits
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking
+from regatta.engines.local import loop
 from regatta.engines.local.replicas.runspec import gpu_hold, port_hold
 from regatta.engines.local.scheduling import binding, reservations
 from regatta.engines.local.scheduling.reservations import BLOCKS, block_is_free, port_of
+from regatta.engines.local.store.queries import Queries
+from regatta.engines.local.store.records import JobRecord
 from tests.engines.local.jobs import (
     a_job,
     a_role,
@@ -101,7 +105,8 @@ def test_a_job_that_asks_for_gpus_can_be_tried_without(engine: Blocking, tmp_pat
 def test_gpus_are_given_as_whole_devices_and_never_twice(
     open_engine: OpenEngine, tmp_path: Path
 ) -> None:
-    engine = open_engine(gpus=("0", "1", "2"))
+    devices = [f"test-{uuid.uuid4()}" for _ in range(3)]  # names are the whole machine's
+    engine = open_engine(gpus=tuple(devices))
     script = f'echo "$CUDA_VISIBLE_DEVICES" > {tmp_path}/$HOSTNAME_OF_POD; exec sleep 600'
     for name, gpus in (("one", 1), ("two", 2)):
         job = a_job(name, script, gpus=gpus)
@@ -110,11 +115,41 @@ def test_gpus_are_given_as_whole_devices_and_never_twice(
         submit(engine, job, tmp_path)
         wait_for(engine, name, Phase.RUNNING)
     held = {name: pods_of(engine, name)[0].gpus for name in ("one", "two")}
-    assert sorted(held["one"] + held["two"]) == ["0", "1", "2"]
+    assert sorted(held["one"] + held["two"]) == sorted(devices)
     eventually(lambda: (tmp_path / "two").exists(), "its file")
     line = eventually((tmp_path / "two").read_text, "its first line")
     assert line.strip() == ",".join(held["two"])
     assert engine.capacity().nodes[0].gpus_held == 3
+
+
+def test_nothing_is_given_twice_after_a_turn_that_failed_and_records_that_cannot_be_read(
+    open_engine: OpenEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine(cpus=1)
+    submit(engine, a_job("holds", "exec sleep 600", cpu=1))
+    wait_for(engine, "holds", Phase.RUNNING)
+    schedule, look = loop.schedule, loop.jobs_to_look_at
+    failed: list[str] = []
+
+    def schedule_in_vain(*_: object, **__: object) -> object:
+        monkeypatch.setattr(loop, "schedule", schedule)
+        raise AssertionError("as if by a mistake of ours")
+
+    def look_in_vain(read: Queries) -> list[JobRecord]:
+        failed.append("read")
+        if len(failed) == 2:
+            monkeypatch.setattr(loop, "jobs_to_look_at", look)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(loop, "RETRY", 0.05)
+    monkeypatch.setattr(loop, "schedule", schedule_in_vain)
+    monkeypatch.setattr(loop, "jobs_to_look_at", look_in_vain)
+    submit(engine, a_job("first", cpu=1))
+    eventually(lambda: failed, "a read that fails")
+    submit(engine, a_job("second", cpu=1))
+    for name in ("first", "second"):
+        assert "0 of 1 free" in waiting_because(engine, name)
+    assert failed == ["read", "read"]
 
 
 def test_a_restarting_job_keeps_its_place(open_engine: OpenEngine, tmp_path: Path) -> None:

@@ -109,11 +109,12 @@ class Loop:
 
     def prime(self, records: Iterable[JobRecord]) -> None:
         """Before the first turn: who holds what, so that nothing is given away twice."""
-        read = self._store.read
+        read, uids = self._store.read, list[str]()
         for record in records:
             reserved = read.reservation(record.uid) is not None
             self.ledger.note(record, read.pods(record.uid), reserved)
-            self.look_at(record.uid)
+            uids.append(record.uid)
+        self.look_at(*uids)  # all are known by now: a look wakes whoever waits to try again
 
     def look_at(self, *job_uids: str) -> None:
         with self._dirty_lock:
@@ -154,12 +155,16 @@ class Loop:
             self.look_at(*self._housekeeping.step())
 
     def _start_over(self, pause: float) -> None:
-        self._processes.wait(pause)
-        self.ledger.clear()
-        try:
-            self.prime(jobs_to_look_at(self._store.read))
-        except sqlite3.Error:
-            log.exception("the job database cannot be read")
+        """No turn before it is known who holds what: places would be given twice."""
+        while not self._closing:
+            self._processes.wait(pause)
+            self.ledger.clear()
+            try:
+                self.prime(jobs_to_look_at(self._store.read))
+                return
+            except Exception:
+                log.exception("the job database cannot be read; trying again in %s s", RETRY)
+                pause = RETRY
 
     def _sleep(self) -> float:
         if self._dirty:

@@ -141,7 +141,7 @@ def test_an_exit_is_known_even_if_the_supervisor_is_killed_right_after(pod: Pod)
 
 
 def test_a_pidfd_tells_the_end(pod: Pod) -> None:
-    pod.start(shell("echo up; read nothing; sleep 0.2"))
+    pod.start(shell("echo up; read nothing; sleep 2"))
     fd = pod.runtime.pidfd(pod.run)
     assert fd is not None
     try:

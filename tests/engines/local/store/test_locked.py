@@ -16,7 +16,7 @@ import pytest
 from regatta.api.errors import DatabaseLocked
 from regatta.api.job import Phase
 from regatta.engines.blocking import Blocking
-from regatta.engines.local import loop
+from regatta.engines.local import housekeeping, loop
 from regatta.engines.local.home import Home
 from regatta.engines.local.store import database
 from regatta.engines.local.store.database import Store
@@ -31,6 +31,7 @@ __all__ = ["engine", "home", "open_engine"]
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 50)
     monkeypatch.setattr(loop, "RETRY", 0.05)
+    monkeypatch.setattr(housekeeping, "SOON", 600.0)  # it would find the lock, too, and say so
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def test_a_reader_that_keeps_up_misses_nothing_across_rotation(pod: Pod) -> None
         python(
             "import sys, time\nfor n in range(2000):\n print(n, flush=True)\n time.sleep(0.0005)"
         ),
-        log_limits=LogLimits(segment_bytes=8192, segments=6),
+        log_limits=LogLimits(segment_bytes=8192, segments=10),
     )
     after: dict[str, str] = {}
     seen: list[str] = []
@@ -202,8 +202,12 @@ def test_batches_are_of_at_most_500_lines_and_resume_anywhere(counted: Pod) -> N
         assert next(again.read_more()).lines == following.lines
 
 
-def test_since_leaves_out_what_came_before(pod: Pod) -> None:
-    pod.start(shell("echo before; sleep 0.05; echo after; sleep 600"))
+def test_since_leaves_out_what_came_before(pod: Pod, tmp_path: Path) -> None:
+    go = tmp_path / "go"  # lines that are read together have one time
+    wait = f"until [ -e {go} ]; do sleep 0.02; done"
+    pod.start(shell(f"echo before; {wait}; echo after; sleep 600"))
+    pod.says("before")
+    go.touch()
     pod.says("after")
     lines = pod.lines()
     assert [line.text for line in pod.lines(since=datetime.fromisoformat(lines[1].at))] == ["after"]
